@@ -18,6 +18,7 @@ from bridge.logs import LogLevel
 from bridge.turn import SystemPromptMode
 from bridge.values import (
     MOST_DIRECT_TOOLS,
+    ChatsModes,
     Methods,
     OwnFiles,
     ToolSearch,
@@ -25,6 +26,7 @@ from bridge.values import (
     choice_parser,
     is_loopback,
     parse_base_url,
+    parse_chats,
     parse_flag,
     parse_hosts,
     parse_methods,
@@ -172,6 +174,14 @@ class Settings:
         " gets all, 512 at most. Agents may differ, and `+` names tools that it always gets:"
         " `100, my-agent=40, +read_file`",
         parse_tool_search,
+    )
+    chats: ChatsModes = setting(
+        "BRIDGE_CHATS",
+        "one",
+        "`one`: all chats of an agent share its context, as in Letta. `each`: every chat has a context of its own."
+        " `each+main`: after each turn, Letta's own programs find the main context again. Agents may differ:"
+        " `one, my-agent=each`",
+        parse_chats,
     )
     format_retries: int = setting(
         "BRIDGE_FORMAT_RETRIES",

@@ -12,6 +12,7 @@ from itertools import chain
 
 from bridge.aside import make_helper
 from bridge.catalogue.access import ToolAccess
+from bridge.chats.chats import Chats
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import Busy, ClientGone, InvalidRequest, LettaError
@@ -60,6 +61,13 @@ from bridge.turn import (
 
 log = logging.getLogger(__name__)
 
+# What a turn says of its chat when the agent's context changes for it.
+_CHANGES_OF_CHAT = {
+    "new": "this chat begins with a context of its own",
+    "back": "the context of this chat is back",
+    "parted": "this chat goes on from where it parted from another one",
+}
+
 
 class Conversation:
     """Runs the turns of one worker: gives each agent what it has not heard yet, and yields what the agent does."""
@@ -79,6 +87,7 @@ class Conversation:
         self._open_calls = shared.open_calls
         self._lingering = shared.lingering
         self._newest = NewestTurns(shared.store)
+        self._chats = Chats(shared.store, settings)
         self._directory = directory
         self._offering = offering
         self._settings = settings
@@ -136,8 +145,9 @@ class Conversation:
             with ExitStack() as held:
                 hold = yield from self._hold_agent(held, agent_id, deadline, gone, end_earlier_turns)
                 agent = self._directory.find(turn.model, turn.visible_agents)
-                refusal = self._open_calls.find_refusal(agent_id, turn)
-                others = None if refusal else self._open_calls.find_calls_to_wait_for(agent_id, turn)
+                place = self._chats.place_of_calls(agent, turn)
+                refusal = self._open_calls.find_refusal(place, turn)
+                others = None if refusal else self._open_calls.find_calls_to_wait_for(place, turn)
                 if agent.id == agent_id and not (refusal or others or gone.is_set()):
                     calls: list[ToolCall] = []
                     searches = False
@@ -148,7 +158,7 @@ class Conversation:
                         searches = searches or (isinstance(event, ToolsOffered) and event.behind_search > 0)
                         yield event
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
-                    self._open_calls.note(agent_id, turn, [] if gone.is_set() else calls, hold.note_at_end)
+                    self._open_calls.note(place, turn, [] if gone.is_set() else calls, hold.note_at_end)
                     self._large_offers.note_calls(agent_id, calls if searches else (), hold.note_at_end)
                     self._newest.note(agent_id, turn, hold.note_at_end)
                     return
@@ -159,7 +169,7 @@ class Conversation:
                 end_earlier_turns()
                 yield waiting_notice("another client's tool result")
                 with current_trace().measure_waiting("another client's tool result"):
-                    self._open_calls.wait_until_closed(agent_id, others, deadline, gone)
+                    self._open_calls.wait_until_closed(place, others, deadline, gone)
         raise ClientGone.before_its_turn()  # an error, so that a repeat of the request makes a new attempt
 
     def _hold_agent(
@@ -183,7 +193,8 @@ class Conversation:
         """Runs the turn with a locked agent, with the operator's tools added. If the agent's previous turn was broken
         off, first waits for its runs. If this worker loses the lock, the next call to Letta raises HoldLost.
         """
-        self._newest.check(agent.id, turn)
+        if not self._chats.has_own_context(agent, turn):
+            self._newest.check(agent.id, turn)
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             yield from wait_for_runs(gateway, agent.id, gone)
@@ -191,15 +202,20 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
+        chat = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended)
+        if chat.change:
+            yield Notice(_CHANGES_OF_CHAT[chat.change])
+        agent, ended = chat.agent, chat.previous_turn_ended
         turn, access = self._large_offers.reduce(turn, agent)
-        new_input = hearing.read_new_input(gateway, agent, previous_turn_ended=hold.previous_turn_ended)
+        new_input = hearing.read_new_input(gateway, agent, chat.heard, previous_turn_ended=ended)
         turn = replace(turn, new_input=self._without_results_of_others(turn, new_input))
         if hearing.told_messages:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, gateway, agent.id):
             told = hearing.told_messages
-            yield from self._run_turn(gateway, turn, access, agent, new, hold.previous_turn_ended, gone, told)
+            yield from self._run_turn(gateway, turn, access, agent, new, ended, gone, told)
+        self._chats.leave(gateway, agent, turn)
 
     def _without_results_of_others(self, turn: Turn, new_input: NewInput) -> NewInput:
         """Returns the new input without older results in the transcript that are for calls of another client."""
@@ -218,7 +234,7 @@ class Conversation:
         """Runs a turn with a helper agent, deleted afterwards. No other turn uses that agent, so it needs no lock."""
         agent = self._directory.find(turn.model, turn.visible_agents)
         turn, access = self._large_offers.reduce(turn, agent)
-        hearing.set_listener(agent.id)
+        hearing.set_listener(agent.id, self._chats.chat_of_aside(agent, turn))
         _check_images(turn.transcript, self._gateway.features())
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, self._gateway):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from urllib.parse import unquote
 
-from bridge.turn import Method
+from bridge.turn import ChatsMode, Method
 from bridge.values import MOST_DIRECT_TOOLS
 
 # What a client may do in Letta's own API: nothing, what its agents need, or everything.
@@ -29,6 +29,7 @@ _OPTIONS = {
     "turns": "a whole number, as in turns=4",
     "methods": f"one of {', '.join(_METHODS)}, or several with | between, as in methods=native|relay",
     "search": f"a whole number up to {MOST_DIRECT_TOOLS}, as in search=40",
+    "chats": f"one of {', '.join(get_args(ChatsMode))}, as in chats=each",
     "letta": f"one of {', '.join(get_args(LettaRight))}, as in letta=agents",
 }
 
@@ -41,7 +42,7 @@ class KeyFault(ValueError):
 class ApiKey:
     """A client's key: its name for logs and limits, and its SHA-256, never the key itself. `agents` (names or ids) and
     `methods`: what it allows, empty for all. `rate` (a minute), `turns` (at once): None: see Settings, 0: no limit.
-    `letta`, `search` (BRIDGE_TOOL_SEARCH): None: see Settings.
+    `letta`, `search` (BRIDGE_TOOL_SEARCH), `chats` (BRIDGE_CHATS): None: see Settings.
     """
 
     name: str
@@ -52,6 +53,7 @@ class ApiKey:
     turns: int | None = None
     letta: LettaRight | None = None
     search: int | None = None
+    chats: ChatsMode | None = None
 
 
 def parse_api_keys(value: str) -> tuple[ApiKey, ...]:
@@ -114,13 +116,14 @@ def _parse_options(text: str, key: str) -> dict[str, Any]:
         name, _, value = option.partition("=")
         if name not in _OPTIONS:
             raise KeyFault(
-                f"{key} has an unknown option; options are rate=60;turns=4;methods=native|relay;search=40;letta=agents"
+                f"{key} has an unknown option; options are"
+                " rate=60;turns=4;methods=native|relay;search=40;chats=each;letta=agents"
             )
         if name in _MOST and re.fullmatch(r"\d{1,6}", value) and int(value) <= _MOST[name]:
             found[name] = int(value)
         elif name == "methods" and value and set(value.split("|")) <= set(_METHODS):
             found[name] = frozenset(value.split("|"))
-        elif name == "letta" and value in get_args(LettaRight):
+        elif (name == "chats" and value in get_args(ChatsMode)) or (name == "letta" and value in get_args(LettaRight)):
             found[name] = value
         else:
             raise KeyFault(f"{key} has an option `{name}` that is invalid: it must be {_OPTIONS[name]}")

@@ -12,6 +12,9 @@ JsonObject = Mapping[str, Any]
 Method = Literal["auto", "native", "approval", "rewrite", "relay", "prompt", "message"]
 # What happens to a client's system prompt (BRIDGE_SYSTEM_PROMPT).
 SystemPromptMode = Literal["block", "message", "ignore"]
+# Whether an agent has one context for all, or one for each chat (BRIDGE_CHATS). With "each+main", the main chat is put
+# back into the context after each turn, for programs that talk to Letta itself.
+ChatsMode = Literal["one", "each", "each+main"]
 # What a turn may wait for before the agent can work for it.
 WaitCause = Literal["another turn", "another client's tool result", "a run under way"]
 
@@ -177,6 +180,7 @@ class Turn:
     - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
     - `sent`: a digest of the messages as the client sent them, by which a repeat is recognised; "" if there is none.
     - `session`: the client's name for its conversation, "" if it sends none.
+    - `chats`: what the client's key says of the agent's chats, None: as BRIDGE_CHATS says.
     - `reply_format`: the form that the agent's final text must have, None for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
     - `closed_calls`: the number of calls in the last assistant message of the transcript.
@@ -205,6 +209,7 @@ class Turn:
     transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
     sent: str = field(default="", compare=False, repr=False)
     session: str = ""
+    chats: ChatsMode | None = None
     reply_format: ReplyFormat | None = None
     known_calls: frozenset[str] = frozenset()
     closed_calls: int = 0

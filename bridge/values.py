@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import parse_qs, urlsplit
 
-from bridge.turn import Method, SideRule
+from bridge.turn import ChatsMode, Method, SideRule
 
 # The rules for side requests that are the bridge's own.
 _USUAL_RULES = Path(__file__).parent / "side_requests.json"
@@ -30,6 +30,18 @@ class Methods:
 
     def for_agent(self, agent_id: str, agent_name: str) -> Method:
         """Returns the method for this agent: by its id, otherwise by its name, otherwise the default."""
+        return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
+
+
+@dataclass(frozen=True, slots=True)
+class ChatsModes:
+    """What BRIDGE_CHATS says; the keys of `by_agent` are names and ids of agents."""
+
+    default: ChatsMode
+    by_agent: Mapping[str, ChatsMode]
+
+    def for_agent(self, agent_id: str, agent_name: str) -> ChatsMode:
+        """Returns what is said for this agent: by its id, otherwise by its name, otherwise for all."""
         return self.by_agent.get(agent_id) or self.by_agent.get(agent_name) or self.default
 
 
@@ -125,16 +137,25 @@ def choice_parser(choices: Any) -> Callable[[str], str]:
 
 def parse_methods(value: str) -> Methods:
     """Parses BRIDGE_METHOD, such as `auto, my-agent=prompt`. Without a method for all agents, that is `auto`."""
-    default: Method = "auto"
-    by_agent: dict[str, Method] = {}
+    return Methods(*_parse_words(value, Method, "auto"))
+
+
+def parse_chats(value: str) -> ChatsModes:
+    """Parses BRIDGE_CHATS, such as `one, my-agent=each`. Without a word for all agents, that is `one`."""
+    return ChatsModes(*_parse_words(value, ChatsMode, "one"))
+
+
+def _parse_words(value: str, choices: Any, default: Any) -> tuple[Any, dict[str, Any]]:
+    """Returns the word for all agents, and those for some, from a list such as `word, my-agent=other`."""
+    by_agent: dict[str, Any] = {}
     for item in value.split(","):
-        agent, equals, method = item.rpartition("=")
-        chosen: Any = choice_parser(Method)(method.strip())
+        agent, equals, word = item.rpartition("=")
+        chosen = choice_parser(choices)(word.strip())
         if equals:
             by_agent[agent.strip()] = chosen
         else:
             default = chosen
-    return Methods(default, by_agent)
+    return default, by_agent
 
 
 def parse_tool_search(value: str) -> ToolSearch:

@@ -36,7 +36,7 @@ FLOORS: list[set[str]] = [
     {"bridge.dialects", "bridge.stubs", "bridge.letta", "bridge.reply_format"},
     {"bridge.sync", "bridge.directory", "bridge.toolsets", "bridge.history", "bridge.heard", "bridge.catalogue"},
     {"bridge.interception"},
-    {"bridge.offering", "bridge.large_offers"},
+    {"bridge.offering", "bridge.large_offers", "bridge.chats"},
     {"bridge.aside"},
     {"bridge.conversation"},
     {"bridge.operation", "bridge.passthrough", "bridge.turns"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bridge.fingerprints import Passage, digests_of_beginnings, message_digest
 from bridge.heard.alignment import REPLACED, Alignment
@@ -30,6 +30,18 @@ from bridge.turn import (
 LOOK_BACK = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class HeardChat:
+    """A chat with a context of its own. `listener`: under which name its agent's chats are noted. `begins`: the id of
+    the last message in its context before the turn. `path`: what it has heard and said, the oldest turn first.
+    """
+
+    listener: str
+    id: str
+    begins: str
+    path: Sequence[HeardTurn]
+
+
 class Hearing:
     """One turn: what the agent has to be told, and what is noted of the turn. `limit` is BRIDGE_HISTORY_LIMIT; with 0,
     only what comes after the last assistant message is new, and nothing is noted.
@@ -41,6 +53,7 @@ class Hearing:
         self._turn = turn
         self._limit = limit
         self._notes: HeardTurns | None = None
+        self._chat: HeardChat | None = None
         self._new_input = turn.new_input
         self._history: list[str] = []
         self._calls: list[str] = []
@@ -50,27 +63,31 @@ class Hearing:
             after_last -= 1
         self._older, self._newer = turn.transcript[:after_last], turn.transcript[after_last:]
 
-    def set_listener(self, agent_id: str) -> None:
-        """Says for which agent the turn is noted; without that, nothing is."""
-        if self._limit and self._turn.transcript:
-            self._notes = HeardTurns(self._store, agent_id)
+    def set_listener(self, agent_id: str, chat: HeardChat | None = None) -> None:
+        """Says for which agent, and for which of its chats, the turn is noted; without that, nothing is."""
+        self._chat = chat
+        if self._turn.transcript and (chat is not None or self._limit):
+            self._notes = HeardTurns(self._store, chat.listener if chat else agent_id)
 
     # --- what the agent has not heard -----------------------------------------------------------------
 
-    def read_new_input(self, gateway: Gateway, agent: Agent, *, previous_turn_ended: bool = True) -> NewInput:
+    def read_new_input(
+        self, gateway: Gateway, agent: Agent, chat: HeardChat | None = None, *, previous_turn_ended: bool = True
+    ) -> NewInput:
         """Returns the turn's new input with all that the agent has not heard, before the user's newest message. Reads
         the agent's stored messages only if the notes do not have everything. They may lack the previous turn if that
         did not end, because its worker was killed.
         """
-        self.set_listener(agent.id)
-        if self._notes is None:
+        self.set_listener(agent.id, chat)
+        if self._notes is None or not self._limit:
             return self._turn.new_input
         if not self._older and len(self._newer) == 1 and self._newer[0].role == "user":
             self._transcript = digests_of_beginnings(self._newer)[-1]
             return self._turn.new_input  # there is nothing that the agent could have heard, or not heard, before
         older = Alignment(self._older, self._newer, self._turn.call_ids)
         self._transcript = older.transcript
-        older.match_turns(self._notes.newest_first(), self._notes.history)
+        heard_turns = self._notes.newest_first() if chat is None else reversed(chat.path)
+        older.match_turns(heard_turns, self._notes.history)
         heard = self._heard_before(older)
         users = [one for one in self._newer[:-1] if one.role == "user"]
         attempted = [one for one in users if not previous_turn_ended or message_digest(one) in older.attempted_since]
@@ -178,12 +195,14 @@ class Hearing:
         return "summary" if rule is not None and rule.summary and not self._turn.new_input.results else "aside"
 
     def _noted_turn(self, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
+        chat = self._chat
+        of_chat = (chat.id, chat.begins, self._turn.id) if chat is not None and chat.id else ("", "", "")
         if kind in ("aside", "summary"):
-            return HeardTurn(kind, said=said)
+            return HeardTurn(kind, (), (), said, (), "", "", *of_chat)
         told = [message_digest(message) for message in self._newer if message.role == "user"]
         results = [result.call_id for result in self._new_input.results]
         calls = (*self._calls, *calls)
-        return HeardTurn(kind, tuple(told), tuple(results), said, calls, transcript=self._transcript)
+        return HeardTurn(kind, tuple(told), tuple(results), said, calls, "", self._transcript, *of_chat)
 
 
 def _without(said: Sequence[UserMessage], heard: Sequence[Message]) -> list[UserMessage]:

@@ -40,6 +40,8 @@ class HeardTurn:
     - `history`: the name of the list of the transcript's older messages that the agent neither said nor was told as
       new ones. It knows them since it was told that they stand there. "" without such messages.
     - `transcript`: the digest of the whole transcript, see `digests_of_beginnings`.
+    - `chat`: the agent's chat to which the turn belongs, "" where the agent has one for all. Only with a chat, `begins`
+      is the id of the last message in the context before the turn, and `turn` the turn's own id.
     """
 
     kind: TurnKind
@@ -49,23 +51,33 @@ class HeardTurn:
     calls: tuple[str, ...] = ()
     history: str = ""
     transcript: str = ""
+    chat: str = ""
+    begins: str = ""
+    turn: str = ""
 
     def to_text(self) -> str:
         said = None if self.said is None else astuple(self.said)
-        return json.dumps([self.kind, self.told, self.results, said, self.calls, self.history, self.transcript])
+        of_chat = [self.chat, self.begins, self.turn] if self.chat else []
+        return json.dumps(
+            [self.kind, self.told, self.results, said, self.calls, self.history, self.transcript, *of_chat]
+        )
 
     @classmethod
     def from_text(cls, text: str) -> HeardTurn | None:
         """Returns the turn, None for a text of another form: another version of the bridge may have written it."""
         try:
-            kind, told, results, said, calls, history, transcript = json.loads(text)
-            texts = [*told, *results, *calls, history, transcript]
+            kind, told, results, said, calls, history, transcript, *of_chat = json.loads(text)
+            texts = [*told, *results, *calls, history, transcript, *of_chat]
             passage = None if said is None else _passage_of(*said)
         except (ValueError, TypeError):
             return None
-        if kind not in get_args(TurnKind) or not all(isinstance(one, str) for one in texts):
+        if (
+            kind not in get_args(TurnKind)
+            or not all(isinstance(one, str) for one in texts)
+            or len(of_chat) not in (0, 3)
+        ):
             return None
-        return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript)
+        return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript, *of_chat)
 
 
 _turn_from_usual_text = lru_cache(MOST_IN_MEMORY)(HeardTurn.from_text)

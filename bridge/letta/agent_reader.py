@@ -37,6 +37,7 @@ class _AgentRow(msgspec.Struct):
     llm_config: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     enable_sleeptime: bool | None = None
+    message_buffer_autoclear: bool | None = None
 
 
 _DECODER = msgspec.json.Decoder(_AgentRow)
@@ -69,6 +70,7 @@ class AgentReader:
             config=row.llm_config or {},
             metadata=row.metadata or {},
             sleeptime=row.enable_sleeptime is True,
+            clears_context=row.message_buffer_autoclear is True,
         )
 
     def _read_tool(self, text: bytes) -> Tool:

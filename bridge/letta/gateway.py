@@ -51,7 +51,8 @@ class Tool:
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A Letta agent; lists are in the server's order. `message_ids` are the messages in its context. `parallel_calls`:
-    its model may make several calls in a step. `sleeptime`: another agent edits its memory.
+    its model may make several calls in a step. `sleeptime`: another agent edits its memory. `clears_context`: Letta
+    keeps no messages in its context from one turn to the next (message_buffer_autoclear).
     """
 
     id: str
@@ -65,6 +66,7 @@ class Agent:
     metadata: JsonObject = field(default_factory=dict)
     model: AgentModel = field(default_factory=AgentModel)
     sleeptime: bool = False
+    clears_context: bool = False
 
 
 @dataclass(frozen=True, slots=True)

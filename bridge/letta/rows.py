@@ -28,6 +28,7 @@ def agent_from_row(row: JsonObject) -> Agent:
         config=_object_of(row.get("llm_config")),
         metadata=_object_of(row.get("metadata")),
         sleeptime=row.get("enable_sleeptime") is True,
+        clears_context=row.get("message_buffer_autoclear") is True,
     )
 
 

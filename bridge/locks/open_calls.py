@@ -39,8 +39,10 @@ class _Note:
 
 
 class OpenCalls:
-    """Knows the open calls of each agent. `wait` is BRIDGE_TOOL_WAIT: an open call is ignored after so many seconds,
-    and with 0 none is noted. `final_tools` is BRIDGE_FINAL_TOOLS: clients often send no result of these.
+    """Knows the open calls of each agent, or of each of its chats. `place` in the methods is an agent's id, or a name
+    for one of its chats; "" for a chat of which no other turn needs to know the open calls. `wait` is BRIDGE_TOOL_WAIT:
+    an open call is ignored after so many seconds, and with 0 none is noted. `final_tools` is BRIDGE_FINAL_TOOLS:
+    clients often send no result of these.
     """
 
     def __init__(self, store: Store, wait: ToolWait, final_tools: Collection[str] = ()) -> None:
@@ -49,11 +51,11 @@ class OpenCalls:
         self._final_tools = final_tools
         self.clients = CallClients(store)
 
-    def find_calls_to_wait_for(self, agent_id: str, turn: Turn) -> str | None:
+    def find_calls_to_wait_for(self, place: str, turn: Turn) -> str | None:
         """Returns the note of another conversation's open calls, None if the turn need not wait for any."""
-        if not self._wait.seconds:
+        if not (self._wait.seconds and place):
             return None
-        noted = self._store.get(_store_key(agent_id))
+        noted = self._store.get(_store_key(place))
         note = None if noted is None else _note_from_text(noted)
         if note is None or _belongs_to(turn, note):
             return None
@@ -65,23 +67,23 @@ class OpenCalls:
             )
         return noted
 
-    def find_refusal(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
+    def find_refusal(self, place: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
         """Returns the refusal of a turn that does not answer the open calls of its conversation although it has to, or
         that answers calls of another client. For such a client they look like calls that were never made.
         """
-        refusal = self._find_missing_answers(agent_id, turn)
+        refusal = self._find_missing_answers(place, turn)
         if refusal is not None:
             return refusal
         others = self.clients.calls_of_others(turn, (result.call_id for result in turn.new_input.results))
         return InvalidRequest.no_pending_call(others) if others else None
 
-    def _find_missing_answers(self, agent_id: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
+    def _find_missing_answers(self, place: str, turn: Turn) -> CallsUnanswered | InvalidRequest | None:
         """Returns the refusal of a turn that has to answer all open calls of its conversation, and does not. None if it
         may run: also after `wait` seconds, as a call of a client that does not come back must not hold the agent.
         """
-        if not turn.answers_all_calls or not self._wait.seconds:
+        if not (turn.answers_all_calls and self._wait.seconds and place):
             return None
-        noted = self._store.get(_store_key(agent_id))
+        noted = self._store.get(_store_key(place))
         note = None if noted is None else _note_from_text(noted)
         if note is None or (note.mark.client, note.mark.session) != (turn.client, turn.session):
             return None
@@ -98,45 +100,45 @@ class OpenCalls:
             code="invalid_tool_call_ids",
         )
 
-    def open_request(self, agent_id: str, call_ids: CallIds) -> tuple[tuple[str, str], str] | None:
+    def open_request(self, place: str, call_ids: CallIds) -> tuple[tuple[str, str], str] | None:
         """Returns whose the agent's open calls are, by client and session, and the id of the message that has them.
         None if no calls are open.
         """
-        noted = self._store.get(_store_key(agent_id)) if self._wait.seconds else None
+        noted = self._store.get(_store_key(place)) if self._wait.seconds else None
         note = None if noted is None else _note_from_text(noted)
-        place = call_ids.message_and_index(note.mark.calls[-1]) if note and note.mark.calls else None
-        return ((note.mark.client, note.mark.session), place[0]) if note and place else None
+        named = call_ids.message_and_index(note.mark.calls[-1]) if note and note.mark.calls else None
+        return ((note.mark.client, note.mark.session), named[0]) if note and named else None
 
-    def wait_until_closed(self, agent_id: str, noted: str, deadline: float, gone: threading.Event) -> None:
+    def wait_until_closed(self, place: str, noted: str, deadline: float, gone: threading.Event) -> None:
         """Waits until the agent's note is not `noted`, or `gone`. Raises Busy at `deadline`, by `time.monotonic`."""
-        while self._store.get(_store_key(agent_id)) == noted:
+        while self._store.get(_store_key(place)) == noted:
             if time.monotonic() >= deadline:
                 raise Busy("The agent waits for another client's tool result (BRIDGE_TOOL_WAIT).", retry_after=5)
             if gone.wait(CHECK_INTERVAL):
                 return
 
-    def note(self, agent_id: str, turn: Turn, calls: Sequence[ToolCall], write: Write | None = None) -> None:
+    def note(self, place: str, turn: Turn, calls: Sequence[ToolCall], write: Write | None = None) -> None:
         """Notes whose the calls of the turn are, and those whose results will come, or that there are none. `write` has
         the changes made; without it, they are made now. Only logs a fault of the store, because the agent has answered.
         """
         open_calls = [call.id for call in calls if turn.answers_all_calls or not self._is_the_answer(call, turn)]
         try:
-            (write or self._store.change)([*self.clients.notes(turn, calls), *self._notes(agent_id, turn, open_calls)])
+            (write or self._store.change)([*self.clients.notes(turn, calls), *self._notes(place, turn, open_calls)])
         except StoreUnavailable as fault:
             log.warning("the open calls of an agent could not be noted: %s", fault.message)
 
-    def _notes(self, agent_id: str, turn: Turn, open_calls: Sequence[str]) -> list[Change]:
+    def _notes(self, place: str, turn: Turn, open_calls: Sequence[str]) -> list[Change]:
         """Returns the change that notes the agent's open calls, none if the settings tell no turn to wait for them."""
-        if not self._wait.seconds:
+        if not (self._wait.seconds and place):
             return []
         if not open_calls:
-            return [Remove(_store_key(agent_id))]
+            return [Remove(_store_key(place))]
         note = _Note(mark_conversation(turn, open_calls), turn.id)
-        return [Put(_store_key(agent_id), _text_from_note(note), self._wait.seconds)]
+        return [Put(_store_key(place), _text_from_note(note), self._wait.seconds)]
 
-    def forget(self, agent_id: str) -> None:
+    def forget(self, place: str) -> None:
         """Removes the note of the agent's open calls, because the operator closed them."""
-        self._store.remove(_store_key(agent_id))
+        self._store.remove(_store_key(place))
 
     def _is_the_answer(self, call: ToolCall, turn: Turn) -> bool:
         """Returns whether the client reads the call as the answer itself and mostly sends no result of it: the call
@@ -180,5 +182,5 @@ def _note_from_text(text: str) -> _Note | None:
         return None
 
 
-def _store_key(agent_id: str) -> str:
-    return f"open-calls:{agent_id}"
+def _store_key(place: str) -> str:
+    return f"open-calls:{place}"

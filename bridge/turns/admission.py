@@ -73,6 +73,7 @@ class Admission:
             client=key.name,
             methods=key.methods,
             search_above=key.search,
+            chats=key.chats,
             visible_agents=key.agents,
         )
 

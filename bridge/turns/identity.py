@@ -38,7 +38,8 @@ class Identities:
         """
         if len(named) > LONGEST_KEY:
             raise InvalidRequest(f"`{KEY_HEADER}` may have {LONGEST_KEY} characters at most.", param=KEY_HEADER)
-        content = [dialect.name, turn.client, turn.aside, dialect.identity_fields(body, turn)]
+        session = [turn.session] if turn.session else []
+        content = [dialect.name, turn.client, turn.aside, dialect.identity_fields(body, turn), *session]
         if named:
             return Identity(_digest([self._server_id(), turn.client, named]), _digest(content), kept=True, keyed=True)
         digest = _digest([self._agent_id(turn), *content])

@@ -1,0 +1,184 @@
+"""An agent's chats: which messages each has in its context, as kept in the agent's metadata on the Letta server. Pure.
+
+Letta has one context for an agent. The chat whose messages are in it is the `current` one; the messages of the others
+are listed here. Every restart, every worker and every bridge in front of the server reads the same lists.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from bridge.letta.gateway import Agent, AgentChange
+from bridge.turn import JsonObject
+
+# The name of the bridge's entry in the agent's metadata.
+METADATA_KEY = "letta-tool-bridge-chats"
+# The chat of whoever talks to the agent without the bridge, and of the bridge where agents have one chat.
+MAIN = "main"
+# How many chats of an agent are kept, and how many characters their lists may have together. Beyond that, the chat that
+# was not used for the longest time is let go: its messages stay in the agent's recall. The metadata travels with every
+# reading of the agent: 100,000 characters cost Letta some two milliseconds.
+MOST_CHATS = 50
+MOST_CHARACTERS = 100_000
+
+_PREFIX = "message-"
+_SHORT = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One chat: its messages in context after the system prompt, in order. `client` is the name of the client's key,
+    `name` a digest of the client's name for the chat, "" if it has none. `used` is the Unix time at which it last came
+    into the context or left it. `is_broken_off`: its last turn did not end, and may have left something half done.
+    """
+
+    id: str
+    client: str = ""
+    name: str = ""
+    message_ids: tuple[str, ...] = ()
+    used: float = 0.0
+    is_broken_off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLists:
+    """The chats of the agent with this id, and its present context. Always has `current`, and `main`."""
+
+    agent_id: str
+    system_id: str
+    current: str
+    chats: Mapping[str, Chat] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, agent: Agent) -> ChatLists:
+        """Reads the agent. What is not in the form of this module, or was copied from another agent, counts as missing:
+        then the present context is that of the main chat.
+        """
+        system_id, *context = agent.message_ids or ("",)
+        current, chats = _read_entry(agent.id, agent.metadata.get(METADATA_KEY))
+        chats.setdefault(MAIN, Chat(MAIN))
+        chats[current] = replace(chats.get(current) or Chat(current), message_ids=tuple(context))
+        return cls(agent.id, system_id, current, chats)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is any chat beside the main one."""
+        return len(self.chats) > 1
+
+    def add(self, chat: Chat) -> ChatLists:
+        """Adds a chat, or replaces the one with its id."""
+        return replace(self, chats={**self.chats, chat.id: chat})
+
+    def change_to(self, chat_id: str, agent: Agent, now: float, *, broken_off: bool) -> AgentChange:
+        """Returns the change of the agent that puts the chat into its context, and its present context among the lists.
+        `broken_off`: the last turn of the present chat did not end.
+        """
+        left = replace(self.chats[self.current], used=now, is_broken_off=broken_off)
+        entered = replace(self.chats[chat_id], used=now)
+        kept = _within_limits({**self.chats, left.id: left, entered.id: entered}, entered.id)
+        entry: JsonObject = {
+            "agent": self.agent_id,
+            "current": chat_id,
+            "chats": {chat.id: _entry_of(chat, with_ids=chat.id != chat_id) for chat in kept},
+        }
+        metadata = {**agent.metadata, METADATA_KEY: entry}
+        ids = [self.system_id, *entered.message_ids]
+        return AgentChange(message_ids=ids, metadata=metadata)
+
+
+def new_chat_id() -> str:
+    return secrets.token_hex(4)
+
+
+def change_without_chats(agent: Agent) -> AgentChange | None:
+    """Returns the change that puts the main chat back into the context and removes the bridge's lists; None if there
+    are none.
+    """
+    if METADATA_KEY not in agent.metadata:
+        return None
+    lists = ChatLists.of(agent)
+    metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
+    ids = [lists.system_id, *lists.chats[MAIN].message_ids] if lists.system_id else None
+    return AgentChange(message_ids=ids, metadata=metadata)
+
+
+def _within_limits(chats: Mapping[str, Chat], entered: str) -> list[Chat]:
+    """Returns the chats that are kept, the last used first. The main chat and the one in context always are."""
+    fixed = [chat for chat in chats.values() if chat.id in (MAIN, entered)]
+    others = sorted((chat for chat in chats.values() if chat not in fixed), key=lambda chat: -chat.used)
+    left = MOST_CHARACTERS - sum(map(_size, fixed))
+    kept = fixed
+    for chat in others[: MOST_CHATS - len(fixed)]:
+        left -= _size(chat)
+        if left < 0:
+            break
+        kept.append(chat)
+    return kept
+
+
+def _size(chat: Chat) -> int:
+    return 23 * len(chat.message_ids) + 100
+
+
+def _entry_of(chat: Chat, *, with_ids: bool) -> JsonObject:
+    entry: dict[str, object] = {"used": int(chat.used)}
+    if chat.client:
+        entry["client"] = chat.client
+    if chat.name:
+        entry["name"] = chat.name
+    if chat.is_broken_off:
+        entry["broken_off"] = True
+    if with_ids:
+        entry["ids"] = " ".join(map(_short_id, chat.message_ids))
+    return entry
+
+
+def _read_entry(agent_id: str, entry: object) -> tuple[str, dict[str, Chat]]:
+    """Returns the id of the current chat, and all chats."""
+    if not isinstance(entry, dict) or entry.get("agent") != agent_id:
+        return MAIN, {}
+    current, rows = entry.get("current"), entry.get("chats")
+    if not isinstance(current, str) or not current or not isinstance(rows, dict):
+        return MAIN, {}
+    read = (_chat_from_entry(chat_id, row) for chat_id, row in rows.items())
+    return current, {chat.id: chat for chat in read if chat is not None}
+
+
+def _chat_from_entry(chat_id: str, row: object) -> Chat | None:
+    if not isinstance(row, dict):
+        return None
+    client, name, ids, used = row.get("client", ""), row.get("name", ""), row.get("ids", ""), row.get("used", 0)
+    if not (isinstance(client, str) and isinstance(name, str) and isinstance(ids, str)):
+        return None
+    if not isinstance(used, (int, float)):
+        return None
+    return Chat(chat_id, client, name, tuple(_long_ids(ids.split())), float(used), row.get("broken_off") is True)
+
+
+def _short_id(message_id: str) -> str:
+    """Returns the id of a message with 22 characters, if it has the form of Letta's ids."""
+    digits = message_id.removeprefix(_PREFIX)
+    try:
+        number = UUID(digits)
+    except ValueError:
+        return message_id
+    if f"{_PREFIX}{number}" != message_id:
+        return message_id
+    return base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
+
+
+def _long_ids(ids: Iterable[str]) -> Iterable[str]:
+    for one in ids:
+        if not _SHORT.fullmatch(one):
+            yield one
+            continue
+        try:
+            yield f"{_PREFIX}{UUID(bytes=base64.urlsafe_b64decode(one + '=='))}"
+        except (ValueError, binascii.Error):
+            yield one

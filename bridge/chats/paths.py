@@ -1,0 +1,39 @@
+"""Puts an agent's turns together to the paths of its chats: the turns whose messages a chat has in its context. Pure.
+
+A chat that parted from another one has the turns before the parting in common with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from bridge.heard.records import HeardTurn
+
+
+def paths_of_chats(turns: Sequence[HeardTurn], root: str) -> dict[str, list[HeardTurn]]:
+    """Returns the turns of each chat, the oldest first. `turns` are those of all chats, in their order. `root` is the
+    id of the system prompt, after which the first turn of a chat begins.
+    """
+    paths: dict[str, list[HeardTurn]] = {}
+    before: dict[str, Sequence[HeardTurn]] = {root: ()}
+    for turn in turns:
+        if not turn.chat:
+            continue
+        path = paths.get(turn.chat)
+        if path is None:
+            path = paths[turn.chat] = list(before.get(turn.begins, ()))
+        if turn.begins:
+            before.setdefault(turn.begins, tuple(path))
+        path.append(turn)
+    return paths
+
+
+def parted_places(paths: Mapping[str, Sequence[HeardTurn]]) -> Mapping[str, list[tuple[str, int]]]:
+    """Returns where each turn that has an id stands, as chats and places in their paths."""
+    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for chat, path in paths.items():
+        for place, turn in enumerate(path):
+            if turn.turn:
+                found[turn.turn].append((chat, place))
+    return found
