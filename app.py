@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flask import Flask
 
+from bridge.chats.chats import Chats
 from bridge.cli.group import is_flask_command_line, make_command_group
 from bridge.config import Settings, complete_environment, read_settings
 from bridge.conversation import Conversation
@@ -146,6 +147,7 @@ def assemble_parts(
     made_stubs = MadeStubs(settings.most_idle_stubs)
     registry = Registry(gateway, ReservedNames(shared.store, server), made_stubs)
     offering = Offering(gateway, registry, shared, stubs, settings)
+    chats = Chats(shared.store, settings)
     activity = Activity(shared.store)
     snapshots = Snapshots(gateway, shared.store)
     recorder = Recorder(activity, shared.heartbeat, keeps_text=settings.keep_text)
@@ -160,8 +162,9 @@ def assemble_parts(
         stubs=stubs,
         made_stubs=made_stubs,
         offering=offering,
+        chats=chats,
         conversation=Conversation(
-            gateway, directory, offering, LargeOffers(shared.store, stubs, settings), shared, settings
+            gateway, directory, offering, LargeOffers(shared.store, stubs, settings), chats, shared, settings
         ),
         activity=activity,
         recorder=recorder,
@@ -175,7 +178,7 @@ def assemble_parts(
 
 
 def _letta_parts(parts: Parts, answers: Answers, rules: RequestRules) -> LettaParts:
-    guard = Guard(parts.gateway, parts.offering, parts.shared)
+    guard = Guard(parts.gateway, parts.offering, parts.chats, parts.shared)
     views = Views(parts.gateway, parts.shared.open_calls, parts.store, CALL_IDS)
     return LettaParts(parts.settings, parts.gateway, parts.directory, answers, guard, views, rules)
 

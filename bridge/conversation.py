@@ -27,7 +27,7 @@ from bridge.interception.ending import (
     without_ending_results,
 )
 from bridge.interception.method import PreparedTurn
-from bridge.interception.runs_under_way import wait_for_runs
+from bridge.interception.runs_under_way import wait_for_runs, wait_for_unseen_runs
 from bridge.journal.newest import NewestTurns
 from bridge.large_offers import LargeOffers
 from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
@@ -78,6 +78,7 @@ class Conversation:
         directory: Directory,
         offering: Offering,
         large_offers: LargeOffers,
+        chats: Chats,
         shared: SharedParts,
         settings: Settings,
     ) -> None:
@@ -87,7 +88,7 @@ class Conversation:
         self._open_calls = shared.open_calls
         self._lingering = shared.lingering
         self._newest = NewestTurns(shared.store)
-        self._chats = Chats(shared.store, settings)
+        self._chats = chats
         self._directory = directory
         self._offering = offering
         self._settings = settings
@@ -202,6 +203,8 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
+        if not hold.previous_turn_ended and self._chats.has_own_context(agent, turn):
+            agent = yield from wait_for_unseen_runs(gateway, agent)
         chat = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended)
         if chat.change:
             yield Notice(_CHANGES_OF_CHAT[chat.change])

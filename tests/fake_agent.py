@@ -55,7 +55,9 @@ class StoredAgent:
                 self.held = stored if waits else None
 
     def change(self, change: AgentChange, tools: Sequence[Tool]) -> None:
-        """Changes the agent; lists are replaced. A held call that leaves the context is not held any more."""
+        """Changes the agent; lists are replaced. A held call that leaves the context is not held any more, and one that
+        comes back as the last message is held again.
+        """
         if change.tool_ids is not None:
             self.agent = replace(self.agent, tools=tuple(tools))
         if change.rules is not None:
@@ -68,8 +70,9 @@ class StoredAgent:
             self.agent = replace(self.agent, metadata=dict(change.metadata))
         if change.message_ids is not None:
             self.agent = replace(self.agent, message_ids=tuple(change.message_ids))
-            if self.held is not None and self.held.id not in change.message_ids:
-                self.held = None
+            if self.held is None or self.held.id not in change.message_ids:
+                last = [one for one in self.messages if one.id in change.message_ids[-1:]]
+                self.held = next((one for one in last if one.kind == "approval_request_message"), None)
 
     def take(self, messages: Sequence[Outgoing]) -> None:
         """Stores messages to the agent. While calls are held, all of them must be answered first, and no others."""

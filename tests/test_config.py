@@ -46,11 +46,15 @@ BAD = [
     ("BRIDGE_ALLOW_ANONYMOUS", "maybe", "must be 1 or 0"),
     ("BRIDGE_METHOD", "best", "must be one of auto, native, approval, rewrite, relay, prompt, message"),
     ("BRIDGE_METHOD", "auto, Ada=best", "must be one of auto, native"),
+    ("BRIDGE_CHATS", "all", "must be one of one, each, each+main"),
+    ("BRIDGE_CHATS", "one, Ada=all", "must be one of one, each, each+main"),
+    ("BRIDGE_CHATS", "each, ", "must be one of one, each, each+main"),
     ("BRIDGE_SYSTEM_PROMPT", "drop", "must be one of block, message, ignore"),
     ("BRIDGE_METRICS_TOKEN", "a b", "has characters that a header cannot carry"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::speed=1", "key 1 (roo) has an unknown option"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::methods=auto", "key 1 (roo) has an option `methods` that is invalid"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + ":a:rate=1:b", "key 1 (roo) has 5 parts with `:` between"),
+    ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::chats=all", "key 1 (roo) has an option `chats` that is invalid"),
     ("BRIDGE_API_KEYS", "roo:" + "ab" * 32 + "::letta=some", "key 1 (roo) has an option `letta` that is invalid"),
     ("BRIDGE_LETTA_API", "on", "must be one of off, agents, all"),
     ("BRIDGE_PROXIES", "-1", "must be a whole number from 0 to 10"),
@@ -166,7 +170,7 @@ def test_the_defaults_are_those_of_the_table() -> None:
     assert (settings.port, settings.host, settings.workers) == (8080, "0.0.0.0", 2)
     assert (settings.threads, settings.turns_at_once) == (64, 56)
     assert (settings.methods.for_agent("agent-1", "Ada"), settings.system_prompt) == ("auto", "block")
-    assert settings.letta_api == "off"
+    assert (settings.letta_api, settings.chats.for_agent("agent-1", "Ada")) == ("off", "one")
     assert (settings.api_keys, settings.admin_password, settings.redis_url) == ((), "", "")
     assert settings.data_dir == Path(".bridge")
     assert settings.ignored_variables == ()
@@ -211,7 +215,7 @@ def test_a_flag_can_be_switched_off_in_several_words(value: str) -> None:
 def test_the_settings_are_few_and_each_has_its_own_variable() -> None:
     names = [row["variable"] for row in variable_rows()]
     assert len(names) == len(set(names))
-    assert len(names) <= 33
+    assert len(names) <= 34
 
 
 @pytest.mark.parametrize(("turns", "threads"), [("1", 64), ("56", 64), ("57", 66), ("100", 115), ("896", 1024)])
@@ -380,6 +384,15 @@ def test_agents_may_have_a_method_of_their_own() -> None:
     assert methods.for_agent("agent-1", "Ada Lovelace") == "prompt"
     assert methods.for_agent("agent-7", "Bob") == "message"
     assert methods.for_agent("agent-8", "Eve") == "rewrite"
+
+
+def test_agents_may_have_chats_of_their_own() -> None:
+    chats = read_settings({**LEAST, "BRIDGE_CHATS": "each, Ada Lovelace=one, agent-7=each+main"}).chats
+    assert chats.for_agent("agent-1", "Ada Lovelace") == "one"
+    assert chats.for_agent("agent-7", "Ada Lovelace") == "each+main"
+    assert chats.for_agent("agent-8", "Eve") == "each"
+    others = read_settings({**LEAST, "BRIDGE_CHATS": "Ada=each"}).chats
+    assert (others.for_agent("agent-1", "Ada"), others.for_agent("agent-2", "Bob")) == ("each", "one")
 
 
 # --- the operator's own files -----------------------------------------------------------------------------

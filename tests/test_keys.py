@@ -25,6 +25,8 @@ def test_of_a_plain_key_only_the_hash_is_kept() -> None:
         (f"roo:{DIGEST}:Ada%20Lovelace|a%2Cb%3A%7C", ApiKey("roo", DIGEST, frozenset({"Ada Lovelace", "a,b:|"}))),
         (f"roo:{DIGEST}::rate=60;turns=4", ApiKey("roo", DIGEST, rate=60, turns=4)),
         (f"roo:{DIGEST}::search=40", ApiKey("roo", DIGEST, search=40)),
+        (f"roo:{DIGEST}::chats=each", ApiKey("roo", DIGEST, chats="each")),
+        (f"roo:{DIGEST}::chats=each+main;rate=1", ApiKey("roo", DIGEST, rate=1, chats="each+main")),
         (f"roo:{DIGEST}::rate=0", ApiKey("roo", DIGEST, rate=0)),
         (f"roo:{DIGEST}::letta=off", ApiKey("roo", DIGEST, letta="off")),
         (f"roo:{DIGEST}:Ada:turns=4;letta=agents", ApiKey("roo", DIGEST, frozenset({"Ada"}), turns=4, letta="agents")),
@@ -75,9 +77,10 @@ def test_two_keys_may_belong_to_one_client() -> None:
     assert names == ["key-7", "key-7", "key-3"]
 
 
-OPTIONS = "options are rate=60;turns=4;methods=native|relay;search=40;letta=agents"
+OPTIONS = "options are rate=60;turns=4;methods=native|relay;search=40;chats=each;letta=agents"
 NUMBER = "that is invalid: it must be a whole number, as in"
 METHODS = "`methods` that is invalid: it must be one of approval, message, native, prompt, relay, rewrite, or several"
+CHATS = "`chats` that is invalid: it must be one of one, each, each+main, as in chats=each"
 RIGHTS = "`letta` that is invalid: it must be one of off, agents, all, as in letta=agents"
 
 
@@ -118,6 +121,8 @@ RIGHTS = "`letta` that is invalid: it must be one of off, agents, all, as in let
         (f"roo:{DIGEST}::rate=1;turns=1e3", f"key 2 (roo) has an option `turns` {NUMBER} turns=4"),
         (f"roo:{DIGEST}::methods=", f"key 2 (roo) has an option {METHODS}"),
         (f"roo:{DIGEST}::methods=best", f"key 2 (roo) has an option {METHODS}"),
+        (f"roo:{DIGEST}::chats", f"key 2 (roo) has an option {CHATS}"),
+        (f"roo:{DIGEST}::chats=all", f"key 2 (roo) has an option {CHATS}"),
         (f"roo:{DIGEST}::letta", f"key 2 (roo) has an option {RIGHTS}"),
         (f"roo:{DIGEST}::letta=ALL", f"key 2 (roo) has an option {RIGHTS}"),
     ],

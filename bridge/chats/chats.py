@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id
+from bridge.chats.names import name_of_session, place_of_chat
 from bridge.chats.paths import paths_of_chats
-from bridge.chats.recognise import FoundChat, find_chat
+from bridge.chats.recognise import FoundChat, find_chat, find_chat_of_attempt
 from bridge.chats.stored import calls_by_message, turns_of_chat
 from bridge.config import Settings
 from bridge.errors import InvalidRequest
-from bridge.fingerprints import digest_bytes
 from bridge.heard.hearing import LOOK_BACK, HeardChat
 from bridge.heard.records import HeardTurn, HeardTurns
 from bridge.interception.close_held import find_held_request, names_of_own_tools, own_tool_error
@@ -23,8 +24,6 @@ from bridge.store.port import Store
 from bridge.sync.ownership import is_ours
 from bridge.turn import Turn
 
-# The session of messages to an agent itself, in Letta's own API (see dialects/letta/request.py).
-_DEFAULT_SESSION = "letta:default"
 # What is noted of the chats of one agent has this name, so that it is never taken for what is noted of all together.
 _LISTENER = "{agent_id}/chats"
 
@@ -48,6 +47,12 @@ class Chats:
         self._store = store
         self._settings = settings
 
+    @property
+    def are_used(self) -> bool:
+        """Whether any agent has several, as far as the settings say."""
+        modes = [self._settings.chats.default, *self._settings.chats.by_agent.values()]
+        return any(mode not in ("one", None) for mode in [*modes, *(key.chats for key in self._settings.api_keys)])
+
     def has_own_context(self, agent: Agent, turn: Turn) -> bool:
         """Returns whether the turn is of a chat with a context of its own, not of the main chat."""
         mode = turn.chats or self._settings.chats.for_agent(agent.id, agent.name)
@@ -62,7 +67,7 @@ class Chats:
         """
         if not self.has_own_context(agent, turn):
             return agent.id
-        return f"{agent.id}/{_name_of(turn)}" if turn.answers_all_calls else ""
+        return place_of_chat(agent.id, _name_of(turn)) if turn.answers_all_calls else ""
 
     def enter(self, gateway: Gateway, agent: Agent, turn: Turn, *, previous_turn_ended: bool) -> EnteredChat:
         """Puts the turn's chat into the agent's context. The agent must be locked and have no run under way."""
@@ -78,6 +83,9 @@ class Chats:
     def enter_main(self, gateway: Gateway, agent: Agent, *, previous_turn_ended: bool) -> EnteredChat:
         """Puts the main chat into the agent's context, for what is not a turn of the bridge."""
         return self._put(gateway, agent, ChatLists.of(agent), MAIN, previous_turn_ended)
+
+    def has_main_in_context(self, agent: Agent) -> bool:
+        return ChatLists.of(agent).current == MAIN
 
     def leave(self, gateway: Gateway, agent: Agent, turn: Turn) -> None:
         """Puts the main chat back after a turn that ended well, if BRIDGE_CHATS says so."""
@@ -103,10 +111,16 @@ class Chats:
             named = [chat for chat in chats.values() if name and chat.name == name]
             return FoundChat(max(named, key=lambda chat: chat.used).id, ()) if named else None
         paths = self._noted_paths(agent, lists)
+        if turn.repeated:
+            of_attempt = find_chat_of_attempt(turn, chats, paths) or _chat_with_message_of(
+                turn, chats, paths, self._read_stored(gateway, agent)
+            )
+            if of_attempt is not None:
+                return of_attempt
         found = find_chat(turn, name, chats, paths) or _chat_that_waits(lists, chats, turn, paths)
         if found is None:
             found = self._find_by_stored_messages(gateway, agent, lists, turn, paths)
-        if found is None and turn.follows:
+        if turn.follows and (found is None or _ids_up_to(lists.chats[found.chat_id], lists, found.parts_after) is None):
             raise InvalidRequest(
                 "The conversation of the response that `previous_response_id` names is not known any more. Leave the"
                 " field out and send the whole conversation.",
@@ -122,27 +136,23 @@ class Chats:
     def _find_by_stored_messages(
         self, gateway: Gateway, agent: Agent, lists: ChatLists, turn: Turn, paths: dict[str, list[HeardTurn]]
     ) -> FoundChat | None:
-        """Finds the chat by the agent's stored messages, if there are chats of which the notes are lost, or if an
-        earlier attempt at this turn was broken off before it was noted.
-        """
+        """Finds the chat by the agent's stored messages, if there are chats of which the notes are lost."""
         chats = _chats_of_client(lists, turn)
         lost = [chat for chat in chats.values() if chat.message_ids and chat.id not in paths]
         has_answers = turn.follows or any(message.role == "assistant" for message in turn.transcript)
-        if not turn.repeated and not (lost and has_answers):
+        if not (lost and has_answers):
             return None
         rows: defaultdict[str, list[StoredMessage]] = defaultdict(list)
-        for row in gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1]):
+        for row in self._read_stored(gateway, agent):
             rows[row.id].append(row)
-        if turn.repeated:
-            sent = {row.id for of_id in rows.values() for row in of_id if row.otid.startswith(f"{turn.id}-")}
-            for chat in chats.values():
-                if not sent.isdisjoint(chat.message_ids):
-                    return FoundChat(chat.id, tuple(paths.get(chat.id, ())))
         calls = calls_by_message(turn.call_ids, sorted(turn.known_calls))
         read = {chat.id: turns_of_chat(chat, lists.system_id, rows, calls) for chat in lost}
-        found = find_chat(replace(turn, repeated=False), _name_of(turn), chats, read)
+        found = find_chat(turn, _name_of(turn), chats, read)
         # Stored turns are not those of the notes: what the chat has heard is then read from the server, too.
         return None if found is None else replace(found, path=())
+
+    def _read_stored(self, gateway: Gateway, agent: Agent) -> Sequence[StoredMessage]:
+        return gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
 
     # --- the change of the agent ----------------------------------------------------------------------
 
@@ -194,6 +204,15 @@ def _chats_of_client(lists: ChatLists, turn: Turn) -> dict[str, Chat]:
     return {chat.id: chat for chat in lists.chats.values() if chat.id != MAIN and chat.client == turn.client}
 
 
+def _chat_with_message_of(
+    turn: Turn, chats: dict[str, Chat], paths: dict[str, list[HeardTurn]], rows: Sequence[StoredMessage]
+) -> FoundChat | None:
+    """Returns the chat that has a message of an earlier attempt at this turn, which was killed before it was noted."""
+    sent = {row.id for row in rows if turn.id and row.otid.startswith(f"{turn.id}-")}
+    found = (chat for chat in chats.values() if not sent.isdisjoint(chat.message_ids))
+    return next((FoundChat(chat.id, tuple(paths.get(chat.id, ()))) for chat in found), None)
+
+
 def _chat_that_waits(
     lists: ChatLists, chats: dict[str, Chat], turn: Turn, paths: dict[str, list[HeardTurn]]
 ) -> FoundChat | None:
@@ -229,11 +248,7 @@ def _keeping_parallel_calls(gateway: Gateway, agent: Agent, change: AgentChange)
 
 
 def _name_of(turn: Turn) -> str:
-    """Returns a digest of the client's name for its chat, "" if it has none. An agent's default conversation in Letta's
-    own API is its main chat.
-    """
-    named = turn.session not in ("", _DEFAULT_SESSION)
-    return digest_bytes(turn.session.encode(errors="surrogatepass")) if named else ""
+    return name_of_session(turn.session)
 
 
 def _listener(agent: Agent) -> str:

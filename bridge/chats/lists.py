@@ -27,6 +27,8 @@ MAIN = "main"
 MOST_CHATS = 50
 MOST_CHARACTERS = 100_000
 
+# A time that no clock shows.
+_NEVER = 1e12
 _PREFIX = "message-"
 _SHORT = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -156,7 +158,7 @@ def _chat_from_entry(chat_id: str, row: object) -> Chat | None:
     client, name, ids, used = row.get("client", ""), row.get("name", ""), row.get("ids", ""), row.get("used", 0)
     if not (isinstance(client, str) and isinstance(name, str) and isinstance(ids, str)):
         return None
-    if not isinstance(used, (int, float)):
+    if not isinstance(used, (int, float)) or not 0 <= used < _NEVER:
         return None
     return Chat(chat_id, client, name, tuple(_long_ids(ids.split())), float(used), row.get("broken_off") is True)
 

@@ -49,10 +49,8 @@ def find_chat(
     `name` the digest of the client's name for its chat, "" if it has none. Of chats that fit alike, it is one of the
     same name, then the one with more of the transcript, then the last used.
     """
-    if turn.repeated or turn.follows:
-        known = _chat_of_named_turn(turn, chats, paths)
-        if known is not None or turn.follows:
-            return known
+    if turn.follows:
+        return _chat_of_turn_before(turn, chats, paths)
     transcript = _Transcript(turn.transcript, [path for chat, path in paths.items() if chat in chats])
     fits = [
         (fit, chats[chat])
@@ -69,13 +67,20 @@ def find_chat(
     return max(fits, key=quality)[0].found
 
 
-def _chat_of_named_turn(
+def find_chat_of_attempt(
     turn: Turn, chats: Mapping[str, Chat], paths: Mapping[str, Sequence[HeardTurn]]
 ) -> FoundChat | None:
-    """Returns the chat with the earlier attempt at this turn, or with the turn that it names as the one before."""
+    """Returns the chat in which an earlier attempt at this turn was made, None if none is noted."""
+    places = parted_places({chat: path for chat, path in paths.items() if chat in chats}).get(turn.id, ())
+    own = ((chat, place) for chat, place in places if paths[chat][place].chat == chat)
+    return next((FoundChat(chat, tuple(paths[chat][: place + 1])) for chat, place in own), None)
+
+
+def _chat_of_turn_before(
+    turn: Turn, chats: Mapping[str, Chat], paths: Mapping[str, Sequence[HeardTurn]]
+) -> FoundChat | None:
+    """Returns the chat with the turn that this one names as the one before."""
     places = parted_places({chat: path for chat, path in paths.items() if chat in chats})
-    for chat, place in places.get(turn.id, ()) if turn.repeated else ():
-        return FoundChat(chat, tuple(paths[chat][: place + 1]))
     found = []
     for chat, place in places.get(turn.follows, ()):
         path, later = paths[chat][: place + 1], paths[chat][place + 1 :]
@@ -144,8 +149,9 @@ class _Transcript:
         return bool(asked) and all(asked)
 
     def _place_of_question(self, turn: HeardTurn, after: int) -> int | None:
-        """Returns the place of the turn's last new message, if the transcript has all of them, and then others: then
-        its client kept the words and not the answer. None if they were taken back, or are to be answered again.
+        """Returns the place of the turn's last new message, if the transcript has all of them, and then others without
+        an answer between: then its client kept the words and lost the answer. None if they were taken back, have
+        another answer there, or are to be answered again.
         """
         place = after
         for digest in turn.told:
@@ -156,7 +162,13 @@ class _Transcript:
         place = max([place, *(self._results.get(result, -2) for result in turn.results)])
         if any(result not in self._results for result in turn.results) or not (turn.told or turn.results):
             return None
-        return place if place < self._last_user else None
+        return place if place < self._last_user and not self._has_other_answer(turn, place + 1) else None
+
+    def _has_other_answer(self, turn: HeardTurn, place: int) -> bool:
+        """Returns whether an assistant's message is at the place, and is not what its client made of the turn's."""
+        if self._messages[place].role != "assistant":
+            return False
+        return turn.said is None or find_said(Passages([turn.said]), self._messages[place]) is None
 
     def _find_changed_answers(self, turns: Collection[HeardTurn]) -> None:
         """Finds answers that the client joined, wrapped or cut, and calls that it sends back as text."""

@@ -25,7 +25,7 @@ from bridge.errors import StoreUnavailable
 from bridge.history.records import PastCall, ToolUse
 from bridge.operation.overview import MEANINGS, ToolRow, tool_rows
 from bridge.operation.parts import Parts
-from bridge.operation.removal import find_remains, remove_all_from_server
+from bridge.operation.removal import Remains, find_remains, remove_all_from_server
 from bridge.operation.wording import number_with_noun
 from bridge.sync import cleanup
 from bridge.sync.ownership import client_name_of
@@ -192,11 +192,7 @@ def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None
     if not found.steps:
         show_rows([], as_json, "There is nothing of the bridge on this server.")
         return
-    what = (
-        f"{number_with_noun(len(found.tools), 'tool')} of clients, what the bridge added to"
-        f" {number_with_noun(len(found.agents), 'agent')}, {number_with_noun(len(found.helpers), 'helper agent')},"
-        f" {number_with_noun(len(found.blocks), 'memory block')} that no agent has"
-    )
+    what = _remains_in_words(found)
     if dry_run:
         rows = [{"tool": tool.name, "client_name": client_name_of(tool)} for tool in found.tools]
         show_rows(rows, as_json, "No tools.")
@@ -208,6 +204,19 @@ def _purge_server(parts: Parts, dry_run: bool, yes: bool, as_json: bool) -> None
     done = _run_with_progress(remove_all_from_server(parts.gateway, found, parts.offering, parts.hold), found.steps)
     parts.snapshots.outdate()
     show_rows([{"done": one} for one in done], as_json, "")
+
+
+def _remains_in_words(found: Remains) -> str:
+    parts = [
+        f"{number_with_noun(len(found.tools), 'tool')} of clients",
+        f"what the bridge added to {number_with_noun(len(found.agents), 'agent')}",
+        f"{number_with_noun(len(found.helpers), 'helper agent')}",
+        f"{number_with_noun(len(found.blocks), 'memory block')} that no agent has",
+    ]
+    if found.agents_with_chats:
+        agents = number_with_noun(len(found.agents_with_chats), "agent")
+        parts.insert(2, f"the lists of chats of {agents} (the main chat comes back into the context)")
+    return ", ".join(parts)
 
 
 def _run_with_progress(steps: Iterable[str], count: int) -> list[str]:

@@ -119,7 +119,7 @@ class Hearing:
         if len(agent.message_ids) <= 1:  # only the system prompt: a stored message is of a failed run, or was removed
             return StoredTalk(agent, (), self._turn.call_ids)
         rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
-        return StoredTalk(agent, rows, self._turn.call_ids)
+        return StoredTalk(agent, rows, self._turn.call_ids, context_only=self._chat is not None)
 
     def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:
         new_input = self._turn.new_input

@@ -38,10 +38,16 @@ class _StoredTurn:
 
 class StoredTalk:
     """The stored messages that the agent knows: those in its context, and older ones, which it has summed up since. A
-    newer message that is not in the context is of a run that failed, and the agent never got it.
+    newer message that is not in the context is of a run that failed, and the agent never got it. `context_only`: nor
+    did it get older ones, as they may be of its other chats.
     """
 
-    def __init__(self, agent: Agent, rows: Sequence[StoredMessage], call_ids: CallIds) -> None:
+    def __init__(
+        self, agent: Agent, rows: Sequence[StoredMessage], call_ids: CallIds, *, context_only: bool = False
+    ) -> None:
+        if context_only:
+            in_context = {*agent.message_ids}
+            rows = [row for row in rows if row.id in in_context]
         self._call_ids = call_ids
         self._row_ids = {row.id for row in rows}
         self._turns = _turns_of(_rows_that_the_agent_knows(agent, rows))

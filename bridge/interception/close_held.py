@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bridge.errors import LettaConflict
 from bridge.interception.method import NO_RESULT
 from bridge.interception.stored_messages import LOOK_BACK, REQUEST
@@ -15,8 +17,13 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
     """Fetches the approval request that holds the agent, None if there is none. Only the last message can hold it."""
     if not agent.message_ids:
         return None
-    last = agent.message_ids[-1]
-    rows = gateway.newest_messages(agent.id, LOOK_BACK, including=last)
+    rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
+    return held_request_among(agent, rows)
+
+
+def held_request_among(agent: Agent, rows: Iterable[StoredMessage]) -> StoredMessage | None:
+    """Returns the approval request that holds the agent. `rows` are its newest messages, in any order."""
+    last = agent.message_ids[-1] if agent.message_ids else ""
     return next((row for row in rows if row.kind == REQUEST and row.id == last), None)
 
 

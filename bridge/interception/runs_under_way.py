@@ -43,6 +43,15 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> Gen
     return had
 
 
+def wait_for_unseen_runs(gateway: Gateway, agent: Agent) -> Generator[Notice, None, Agent]:
+    """Waits for runs of a turn that was broken off, on servers that do not say which are under way. Returns the agent
+    as it is then.
+    """
+    if gateway.features().lists_active_runs:
+        return agent
+    return (yield from wait_for_unchanged_context(gateway, agent.id))
+
+
 def wait_for_unchanged_context(gateway: Gateway, agent_id: str) -> Generator[Notice, None, Agent]:
     """Waits until the context stays the same for REST seconds: for servers that do not say which runs are under way.
     Returns the agent as it is then.

@@ -16,6 +16,7 @@ from bridge.interception.close_held import find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.offering import Offering
+from bridge.operation.chat_removal import has_chat_lists, plan_chat_removal, remove_chat_lists
 from bridge.operation.snapshots import Snapshots
 from bridge.operation.wording import list_names, names_in_brackets, number_with_noun
 from bridge.sync import instructions
@@ -26,6 +27,8 @@ from bridge.sync.plan import OUR_RULES, plan_toolset
 from bridge.turn import ToolSpec
 
 log = logging.getLogger(__name__)
+
+CHATS_STAY = "Its chats stay: it waits for somebody to decide in Letta about a call of its own tool."
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,10 @@ class Operator:
         left = self._offering.detached_stub_names(agent)
         block = any(map(instructions.is_ours, agent.blocks))
         parallel = is_switched_on_by_bridge(agent)
-        if not (names or left or block or parallel):
-            return Intent(title, ("The agent has nothing of the bridge.",))
+        chats = plan_chat_removal(self._gateway, agent)
+        on_chats = chats.sentences if chats is not None else ()
+        if not (names or left or block or parallel or (chats is not None and chats.changes)):
+            return Intent(title, on_chats or ("The agent has nothing of the bridge.",))
         sentences = [
             f"The agent loses {_number_of_client_tools(len(names))}{names_in_brackets(names)}, with their rules."
         ]
@@ -148,6 +153,7 @@ class Operator:
             sentences.append("It loses the memory block with the client's system prompt.")
         if parallel:
             sentences.append("Its model makes one call at a time again, as before the bridge let it make several.")
+        sentences += on_chats
         sentences += [
             "The stubs stay on the server until a sweep finds that no agent has them.",
             "The next request that offers tools brings them back. The agent's own tools, rules and blocks stay.",
@@ -158,8 +164,11 @@ class Operator:
         self._gateway.agent(agent_id)  # raises an error for an unknown id, for which no lock must be made
         with self._hold(agent_id):
             agent = self._gateway.agent(agent_id)
-            remove_all_from_agent(self._gateway, agent, self._offering.detached_stub_names(agent))
-        return f"Detached {_number_of_client_tools(sum(map(is_ours, agent.tools)))} from {agent.name}."
+            whole = remove_all_from_agent(self._gateway, agent, self._offering.detached_stub_names(agent))
+        done = f"Detached {_number_of_client_tools(sum(map(is_ours, agent.tools)))} from {agent.name}."
+        if not whole:
+            return f"{done} {CHATS_STAY}"
+        return f"{done} Its main chat is in its context." if has_chat_lists(agent) else done
 
     # --- a pending call -------------------------------------------------------------------------------
 
@@ -246,16 +255,18 @@ def _sentence_on(fate: str, tools: Sequence[Tool]) -> list[str]:
     return [f"{fate} ({len(tools)}): {names}."] if tools else []
 
 
-def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> None:
+def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[str]) -> bool:
     """Removes everything of the bridge from the agent, which the caller has locked. `detached_names` are stubs that the
-    agent does not have any more, but may still have rules for.
+    agent does not have any more, but may still have rules for. Returns false if its chats stay: see CHATS_STAY.
     """
+    agent = remove_chat_lists(gateway, agent)
     change = plan_toolset(agent, (), (), detached_names)
     if change is not None:
         gateway.change_agent(agent.id, AgentChange(tool_ids=change.tool_ids, rules=change.rules))
     if is_switched_on_by_bridge(agent):
         gateway.change_agent(agent.id, change_to_switch_back(agent))
     instructions.apply_instructions(gateway, agent, instructions.plan_instructions(agent, ""))
+    return not has_chat_lists(agent)
 
 
 def _remove_stub_from_agent(gateway: Gateway, agent: Agent, tool: Tool) -> None:

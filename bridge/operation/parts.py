@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from bridge.chats.chats import Chats
 from bridge.config import Settings
 from bridge.conversation import Conversation
 from bridge.directory import Directory
@@ -46,6 +47,7 @@ class Parts:
     stubs: StubCache
     made_stubs: MadeStubs
     offering: Offering
+    chats: Chats
     conversation: Conversation
     activity: Activity
     recorder: Recorder

@@ -12,7 +12,8 @@ from bridge.interception.parallel_calls import is_switched_on_by_bridge
 from bridge.interception.relay import remove_result_variables
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
 from bridge.offering import Offering
-from bridge.operation.actions import remove_all_from_agent
+from bridge.operation.actions import CHATS_STAY, remove_all_from_agent
+from bridge.operation.chat_removal import has_chat_lists, remove_chat_lists
 from bridge.sync import instructions
 from bridge.sync.inventory import list_own_tools
 from bridge.sync.ownership import is_ours
@@ -20,8 +21,8 @@ from bridge.sync.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What the bridge put on the Letta server and is still there: stubs, users' agents with tools, rules, a block or a
-    setting of the bridge, the bridge's own agents, and the bridge's blocks that no agent has.
+    """What the bridge put on the Letta server and is still there: stubs, users' agents with tools, rules, a block, a
+    setting or lists of chats of the bridge, the bridge's own agents, and the bridge's blocks that no agent has.
     """
 
     tools: Sequence[Tool]
@@ -32,6 +33,10 @@ class Remains:
     @property
     def steps(self) -> int:
         return len(self.tools) + len(self.agents) + len(self.helpers) + len(self.blocks)
+
+    @property
+    def agents_with_chats(self) -> list[Agent]:
+        return [agent for agent in self.agents if has_chat_lists(agent)]
 
 
 def find_remains(gateway: Gateway) -> Remains:
@@ -46,6 +51,7 @@ def find_remains(gateway: Gateway) -> Remains:
         or any(map(instructions.is_ours, agent.blocks))
         or agent.id in ruled
         or is_switched_on_by_bridge(agent)
+        or has_chat_lists(agent)
     ]
     helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
     attached = {block.id for agent in agents for block in agent.blocks}
@@ -78,13 +84,18 @@ def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
     except LettaNotFound:
         return f"the agent {listed.name} is gone"
     agent = _close_pending_call(gateway, agent)
-    remove_all_from_agent(gateway, agent, offering.detached_stub_names(agent))
+    if has_chat_lists(agent):
+        agent = _close_pending_call(gateway, remove_chat_lists(gateway, agent))
+    whole = remove_all_from_agent(gateway, agent, offering.detached_stub_names(agent))
     remove_result_variables(gateway, agent)
-    return f"detached the bridge's tools from {agent.name}"
+    done = f"detached the bridge's tools from {agent.name}"
+    return done if whole else f"{done}. {CHATS_STAY}"
 
 
 def _close_pending_call(gateway: Gateway, agent: Agent) -> Agent:
-    """Closes the agent's held call of a client's tool: without the bridge no client could send the result."""
+    """Closes the held call of a client's tool in the agent's context: without the bridge no client could send the
+    result.
+    """
     request = find_held_request(gateway, agent)
     if request is None or names_of_own_tools(agent, request):
         return agent

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from bridge.errors import BridgeError, ClientGone
+from bridge.chats.chats import Chats
+from bridge.errors import BridgeError, ClientGone, LettaNotFound
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.interception.runs_under_way import wait_for_runs
-from bridge.letta.gateway import ForeignCall, Gateway
+from bridge.letta.gateway import Agent, ForeignCall, Gateway
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
 from bridge.offering import Offering
@@ -26,17 +27,34 @@ log = logging.getLogger(__name__)
 class Guard:
     """Gives requests an agent to themselves. `held` in the docstrings: until the `with` block ends."""
 
-    def __init__(self, gateway: Gateway, offering: Offering, shared: SharedParts) -> None:
+    def __init__(self, gateway: Gateway, offering: Offering, chats: Chats, shared: SharedParts) -> None:
         self._gateway = gateway
         self._offering = offering
+        self._chats = chats
         self._locks = shared.locks
         self._open_calls = shared.open_calls
 
     @contextmanager
     def for_change(self, agent_id: str, gone: threading.Event) -> Iterator[None]:
-        """Holds the agent for a change of it that makes it say nothing. Raises ClientGone if `gone` is set before."""
-        with self._locks.hold_outside_turn(agent_id, gone):
+        """Holds the agent for a change of it that makes it say nothing, with its main chat in the context, which the
+        change may be about. Raises ClientGone if `gone` is set before.
+        """
+        with self._locks.hold(agent_id, gone=gone) as hold:
+            hold.keep_unfinished_mark()
+            if self._chats.are_used:
+                with suppress(LettaNotFound):
+                    self._enter_main(agent_id, hold, gone)
             yield
+
+    def _enter_main(self, agent_id: str, hold: AgentHold, gone: threading.Event) -> None:
+        agent = self._gateway.agent(agent_id)
+        if self._chats.has_main_in_context(agent):
+            return
+        if not hold.previous_turn_ended:
+            for _ in wait_for_runs(self._gateway, agent_id, gone):
+                pass
+            agent = self._gateway.agent(agent_id)
+        self._chats.enter_main(self._gateway, agent, previous_turn_ended=hold.previous_turn_ended)
 
     @contextmanager
     def for_message(self, turn: Turn, gone: threading.Event) -> Iterator[AgentHold]:
@@ -48,19 +66,23 @@ class Guard:
         deadline = self._locks.deadline()
         while not gone.is_set():
             with self._locks.hold(turn.model, deadline, gone) as hold:
-                refusal = self._open_calls.find_refusal(turn.model, turn)
-                others = None if refusal else self._open_calls.find_calls_to_wait_for(turn.model, turn)
+                agent = self._gateway.agent(turn.model)
+                place = self._chats.place_of_calls(agent, turn)
+                refusal = self._open_calls.find_refusal(place, turn)
+                others = None if refusal else self._open_calls.find_calls_to_wait_for(place, turn)
                 if not (refusal or others or gone.is_set()):
                     hold.unfinished = True
-                    self._prepare(turn.model, hold, gone)
+                    self._prepare(agent, turn, hold, gone)
                     yield hold
-                    self._open_calls.forget(turn.model)
+                    self._open_calls.forget(place)
+                    if not hold.unfinished:
+                        self._chats.leave(self._gateway, agent, turn)
                     return
                 hold.keep_unfinished_mark()
             if refusal:
                 raise refusal
             if others:
-                self._open_calls.wait_until_closed(turn.model, others, deadline, gone)
+                self._open_calls.wait_until_closed(place, others, deadline, gone)
         raise ClientGone.before_its_turn()
 
     def end_runs(self, agent_id: str, conversation: str) -> None:
@@ -86,17 +108,20 @@ class Guard:
         request = find_held_request(self._gateway, agent)
         return request is not None and bool(names_of_own_tools(agent, request))
 
-    def _prepare(self, agent_id: str, hold: AgentHold, gone: threading.Event) -> None:
-        """Detaches the stubs, closes calls of clients that hold the agent, and gives it back its owner's setting for
-        parallel calls. First waits for the runs of a turn that was broken off.
+    def _prepare(self, agent: Agent, turn: Turn, hold: AgentHold, gone: threading.Event) -> None:
+        """Puts the chat of the message into the context, detaches the stubs, closes calls of clients that hold the
+        chat, and gives the agent back its owner's setting for parallel calls. First waits for the runs of a turn that
+        was broken off.
         """
+        agent_id = agent.id
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
             for _ in wait_for_runs(gateway, agent_id, gone):
                 pass
             if gone.is_set():
                 raise ClientGone.before_its_turn()
-        agent = gateway.agent(agent_id)
+            agent = gateway.agent(agent_id)
+        agent = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended).agent
         request = find_held_request(gateway, agent) if gateway.features().approvals else None
         if request is not None and not names_of_own_tools(agent, request):
             close_request(gateway, agent, request)

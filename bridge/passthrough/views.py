@@ -7,16 +7,17 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from bridge.chats.names import DEFAULT_SESSION, context_of_session
 from bridge.directory import Visible
 from bridge.large_offers import names_of_access
 from bridge.letta.gateway import Agent, ForeignCall, Gateway
-from bridge.letta.rows import tool_from_row
+from bridge.letta.rows import agent_from_row, tool_from_row
 from bridge.letta.trouble import make_error
 from bridge.locks.open_calls import OpenCalls
 from bridge.passthrough.agent_lists import visible_rows
@@ -39,9 +40,6 @@ ALL_ROWS = 1_000_000
 _OF_PAGES = ("limit", "after", "before")
 # The most bytes of an answer that is read whole.
 LONGEST_ANSWER = 64_000_000
-
-# The name of the conversation without an id of its own, for those who wait for open calls.
-DEFAULT_SESSION = "letta:default"
 
 Rewrite = Callable[[Any], Any]
 # The names of a client's key and of its conversation.
@@ -124,10 +122,9 @@ class Views:
 
     def _with_open_call(self, agent: JsonObject, agent_id: str, speaker: Speaker) -> JsonObject:
         """Returns an agent with its open call as Letta shows one, or without it if it is of another conversation."""
-        given = agent.get("message_ids")
-        ids = given if isinstance(given, list) else []
-        seen = self._ids_in_view(agent_id, ids, speaker)
-        if len(seen) < len(ids):
+        read = agent_from_row(agent)
+        seen = self._ids_in_view(replace(read, id=agent_id), speaker)
+        if seen != [*read.message_ids]:
             return {**agent, "message_ids": seen, **({"pending_approval": None} if "pending_approval" in agent else {})}
         own = {str(tool.get("name")) for tool in agent.get("tools") or () if isinstance(tool, dict)}
         ours = replace(self.our_tools(), access=names_of_access(self._store, agent_id))
@@ -141,7 +138,7 @@ class Views:
         agent = self._gateway.agent(agent_id)
         ours = replace(self._tools_with_those_of(agent), access=names_of_access(self._store, agent_id))
         names = [tool.name for tool in agent.tools if tool.name not in ours.client_names]
-        ids = self._ids_in_view(agent_id, agent.message_ids, speaker)
+        ids = self._ids_in_view(agent, speaker)
         last = ids[-1] if ids else ""
         shown = self._rows(value, ours, last, names)
         is_page = isinstance(shown, list) and all(isinstance(row, dict) for row in shown)
@@ -177,32 +174,37 @@ class Views:
         """Returns the ids of the messages in the context of a conversation. An open call of another conversation, whose
         client may be running the tool, is not shown there; so nobody else closes the call.
         """
-        ids = self._ids_in_view(agent_id, self._gateway.agent(agent_id).message_ids, speaker)
+        ids = self._ids_in_view(self._gateway.agent(agent_id), speaker)
         if ids:
-            self._store.put(_place_key(ids[-1]), agent_id, PLACE_KEPT)
+            self._store.put(_place_key(ids[-1]), f"{agent_id} {speaker[1]}", PLACE_KEPT)
         return ids
 
-    def _ids_in_view(self, agent_id: str, ids: Sequence[str], speaker: Speaker) -> list[str]:
-        """Returns the ids in a context without those from an open call on that is not the speaker's. Which conversation
-        has a call is known for BRIDGE_TOOL_WAIT, which client has it for longer.
+    def _ids_in_view(self, agent: Agent, speaker: Speaker) -> list[str]:
+        """Returns the ids in the context of the speaker's chat without those from an open call on that is not the
+        speaker's. Which conversation has a call is known for BRIDGE_TOOL_WAIT, which client has it for longer.
         """
-        open_request = self._open_calls.open_request(agent_id, self._call_ids)
+        place, ids = context_of_session(agent, *speaker)
+        open_request = self._open_calls.open_request(place, self._call_ids)
         if open_request is None and ids and self._open_calls.clients.is_of_another(speaker[0], ids[-1]):
             return [*ids[:-1]]
         if open_request is None or open_request[0] == speaker or open_request[1] not in ids:
             return [*ids]
         return [*ids[: ids.index(open_request[1])]]
 
-    def agent_of_shown(self, message_id: str) -> str:
-        """Returns the agent of a message that was shown as the last of a context, "" for any other message."""
-        return self._store.get(_place_key(message_id)) or ""
+    def place_of_shown(self, message_id: str) -> tuple[str, str]:
+        """Returns the agent of a message that was shown as the last of a context, and the session in which it was; ""
+        for any other message.
+        """
+        agent_id, _, session = (self._store.get(_place_key(message_id)) or "").partition(" ")
+        return agent_id, session
 
-    def shown_message(self, agent_id: str, message_id: str, client: str) -> list[JsonObject]:
-        """Returns the rows of a message that was shown as the last of the agent's context. Any conversation of the
-        `client` may have its open calls.
+    def shown_message(self, agent_id: str, session: str, message_id: str, client: str) -> list[JsonObject]:
+        """Returns the rows of a message that was shown as the last of the context of a session. Where all sessions have
+        one context, any of the `client` may have its open calls.
         """
         newest = self._newest_rows(agent_id)
-        open_request = self._open_calls.open_request(agent_id, self._call_ids)
+        place, _ = context_of_session(self._gateway.agent(agent_id), client, session)
+        open_request = self._open_calls.open_request(place, self._call_ids)
         session = open_request[0][1] if open_request else DEFAULT_SESSION
         rows = self._readable(agent_id, newest, (client, session))
         return [row for row in rows if row.get("id") == message_id]

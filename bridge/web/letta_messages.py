@@ -133,12 +133,16 @@ class LettaMessages:
             return self._requests.respond(self._send(call, body), None, until_sent)
 
     def _speaker(self, place: Place) -> Turn:
-        """Returns whose message it is, for those who wait for calls of clients."""
+        """Returns whose message it is, for those who wait for calls of clients. A conversation of Letta's own, which is
+        named by its path, has a context of its own: to the agent's chats, it is nothing new.
+        """
+        of_letta = place.conversation.startswith("/")
         return Turn(
             model=place.agent_id,
             new_input=NewInput((), opens_conversation=False),
             session=f"letta:{place.conversation}",
             client=client_name(),
+            chats="one" if of_letta else g.client_key and g.client_key.chats,
             answers_all_calls=True,
             call_ids=CALL_IDS,
         )

@@ -17,6 +17,7 @@ from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, rea
 from bridge.passthrough.concerned import agents_concerned
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.letta_code import SOURCE_HEADER, is_letta_code
+from bridge.passthrough.own_entries import with_own_entries
 from bridge.passthrough.rights import check_right, right_of
 from bridge.passthrough.tool_names import check_tool_name
 from bridge.passthrough.views import LONGEST_ANSWER, Rewrite, Viewer, Views
@@ -56,11 +57,11 @@ class LettaRequests:
         self.parts = parts
 
     def show_message(self, message_id: str) -> Response:
-        agent_id = self.parts.views.agent_of_shown(message_id)
+        agent_id, session = self.parts.views.place_of_shown(message_id)
         if not agent_id:
             return self.pass_on()
         self.check_visible(agent_id)
-        return jsonify(self.parts.views.shown_message(agent_id, message_id, client_name()))
+        return jsonify(self.parts.views.shown_message(agent_id, session, message_id, client_name()))
 
     def pass_on(self) -> Response:
         """Passes the request on with its body unpacked, because Letta reads no other."""
@@ -84,6 +85,7 @@ class LettaRequests:
             changed = [agent_id] if changes_agent(call.verb, call.path) else agents_concerned(call, parts.gateway)
             for one in changed:
                 until_sent.enter_context(parts.guard.for_change(one, ClientLeft(request.environ)))
+            call = with_own_entries(call, parts.gateway.agent)
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
             answer = fill_list_of_agents(call, answer, visible_agents(), parts.gateway.forward)

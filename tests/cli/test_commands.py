@@ -22,6 +22,7 @@ from bridge.config import Settings, read_settings
 from bridge.errors import LettaConflict, LettaRefusedCredentials, LettaUnreachable, ModelFailed
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Say
 from bridge.letta.trouble import make_error
+from bridge.operation.actions import CHATS_STAY
 from bridge.operation.doctor import TOOL
 from bridge.sync.instructions import OWNER
 from bridge.turn import Stopped, Text, Used
@@ -534,6 +535,44 @@ def test_a_purge_switches_parallel_calls_off_again(run: Run, chat: Chat, letta: 
     assert run("purge", "--yes").exit_code == 0
     after = letta.agent(ada.id)
     assert (after.parallel_calls, after.metadata) == (before.parallel_calls, before.metadata)
+
+
+@pytest.fixture
+def several_chats(environment: dict[str, str]) -> None:
+    environment["BRIDGE_CHATS"] = "each"
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_a_purge_puts_the_main_chat_back_and_closes_its_call(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    letta.holds(ada, "read_file")
+    before = letta.agent(ada.id)
+    chat.ask("Hello")
+    letta.will(*held(("list_files", "{}")))
+    chat.ask("Which files?", tools=[tool("list_files")])
+    said = "the lists of chats of 1 agent (the main chat comes back into the context)"
+    assert said in run("purge", "--dry-run").output
+    assert before.message_ids[-1] not in letta.agent(ada.id).message_ids
+    assert run("purge", "--yes").exit_code == 0
+    after = letta.agent(ada.id)
+    assert after.message_ids[: len(before.message_ids)] == before.message_ids
+    assert (after.metadata, after.parallel_calls) == (before.metadata, before.parallel_calls)
+    letta.will_say("Hello")
+    assert Text("Hello") in list(letta.send_messages(ada.id, [Say("user", "Hello")], by_token=False))
+    assert run("purge").output == "There is nothing of the bridge on this server.\n"
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_a_purge_says_which_chats_stay_because_the_owner_has_to_decide(
+    run: Run, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    chat.ask(tools=[READ])
+    letta.holds(ada, "theirs")
+    context = letta.agent(ada.id).message_ids
+    done = run("purge", "--yes")
+    assert f"detached the bridge's tools from Ada. {CHATS_STAY}" in done.output
+    assert ([one.name for one in letta.tools()], letta.agent(ada.id).message_ids) == (["theirs"], context)
 
 
 @pytest.mark.usefixtures("used")

@@ -10,7 +10,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from bridge.errors import LettaUnreachable
-from bridge.letta.gateway import Agent
+from bridge.letta.gateway import Agent, Say
+from bridge.operation.actions import CHATS_STAY
 from bridge.turn import Text
 from tests.actors import Chat
 from tests.admin import PASSWORD, Operator, RecordedChat
@@ -108,6 +109,46 @@ def test_no_action_hides_that_a_turn_broke_off(
     letta.calls.clear()
     chat.ask("Go on.", tools=[READ])
     assert "runs_under_way" in letta.calls
+
+
+# --- chats ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def several_chats(environment: dict[str, str]) -> None:
+    environment["BRIDGE_CHATS"] = "each"
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_detaching_puts_the_main_chat_back(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    letta.send_messages(ada.id, [Say("user", "I am nobody's chat.")], by_token=False)
+    before = letta.agent(ada.id)
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[READ])
+    assert letta.agent(ada.id).message_ids[1:2] != before.message_ids[1:2]
+    asked = operator.asks("detach", ada.id)
+    assert "Its main chat comes back into its context, and the bridge's lists of 1 other chat are removed." in asked
+    assert "The chat in its context waits for the client's result of read_file." in asked
+    done = operator.does("detach", ada.id)
+    assert "Detached 1 tool of clients from Ada. Its main chat is in its context." in done
+    after = letta.agent(ada.id)
+    assert (after.message_ids, after.metadata, after.parallel_calls) == (before.message_ids, before.metadata, False)
+    assert "The agent has nothing of the bridge." in operator.asks("detach", ada.id)
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_detaching_leaves_the_chats_while_the_owner_has_to_decide(
+    operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent
+) -> None:
+    chat.ask(tools=[READ])
+    letta.holds(ada, "theirs")
+    context = letta.agent(ada.id).message_ids
+    assert "Its chats stay until that is decided in Letta." in operator.asks("detach", ada.id)
+    assert CHATS_STAY in operator.does("detach", ada.id)
+    assert (names(letta, ada), letta.agent(ada.id).message_ids) == (["theirs"], context)
+    page = operator.page(f"do/detach?target={ada.id}")
+    assert "Its chats stay until that is decided in Letta." in page
+    assert 'class="main danger"' not in page
 
 
 # --- resync -----------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from bridge.chats.lists import METADATA_KEY
 from bridge.errors import LettaTimeout, LettaUnreachable, StoreUnavailable
-from bridge.letta.gateway import Agent
+from bridge.letta.gateway import Agent, AgentChange
 from bridge.letta.trouble import make_error
 from bridge.operation import probe
 from bridge.operation.snapshots import Snapshots
@@ -314,6 +315,47 @@ def test_an_agents_page_shows_its_state_and_its_turns(
     assert "Result read_file 12 degrees" in text
     assert "letta_timeout" in text
     assert "Its loop holds a call for an approval" in text
+
+
+@pytest.fixture
+def several_chats(environment: dict[str, str]) -> None:
+    environment["BRIDGE_CHATS"] = "each"
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_an_agents_page_lists_its_chats(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    assert operator.data(f"agents/{ada.id}")["chats"] == []
+    assert "Chats" not in operator.text(f"agents/{ada.id}")
+    called(chat, letta)
+    chat.ask("Good morning")
+    letta.calls.clear()
+    first, second, third = operator.data(f"agents/{ada.id}")["chats"]
+    assert letta.calls.count("newest_messages") == 1
+    assert (first["in_context"], first["messages"], first["waits_for"]) == (True, 2, [])
+    waiting, main = (second, third) if third["is_main"] else (third, second)
+    assert (main["id"], main["messages"], main["waits_for"]) == ("main", 0, [])
+    assert (waiting["in_context"], waiting["client"], waiting["waits_for"]) == (False, "", ["read_file"])
+    text = operator.text(f"agents/{ada.id}")
+    assert "3 chats, each with a context of its own" in text
+    assert f"{first['id']} in the context now none 2" in text
+    assert re.search(rf"{waiting['id']} none 2 .{{1,9}} ago read_file|{waiting['id']} none 2 just now read_file", text)
+    assert "main chat none 0" in text
+    assert "Close pending call" not in text
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_text_in_the_notes_of_chats_is_escaped(operator: Operator, chat: Chat, letta: SharedLetta, ada: Agent) -> None:
+    chat.ask()
+    agent = letta.agent(ada.id)
+    notes = agent.metadata[METADATA_KEY]
+    foreign = {"used": 1e300, "client": HOSTILE, "ids": HOSTILE}
+    changed = {**notes, "chats": {**notes["chats"], HOSTILE: foreign}}
+    letta.change_agent(ada.id, AgentChange(metadata={METADATA_KEY: changed}))
+    page = operator.page(f"agents/{ada.id}")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "\u202e" not in page
+    assert "not known" in page
 
 
 def test_a_turn_shows_what_the_agent_said_before_it_was_asked_again(

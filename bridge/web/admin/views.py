@@ -9,13 +9,17 @@ from functools import reduce
 from typing import Any
 
 from bridge import __version__
+from bridge.chats.lists import ChatLists
+from bridge.dialects.openai.call_ids import CALL_IDS
 from bridge.errors import LettaError, StoreUnavailable, UnknownPath
 from bridge.history.activity import Activity
 from bridge.history.periods import PARTS, Histogram, Period, Usage, joined, percentile, usage_by_key
 from bridge.history.records import ToolCard, TurnRecord
-from bridge.interception.close_held import find_held_request
+from bridge.interception.close_held import held_request_among
+from bridge.interception.stored_messages import LOOK_BACK, LOOK_FURTHER
 from bridge.letta.capabilities import ServerFeatures
-from bridge.letta.gateway import HELPER_PREFIX, Agent, Tool
+from bridge.letta.gateway import HELPER_PREFIX, Agent, StoredMessage, Tool
+from bridge.operation.chat_rows import ChatRow, chat_rows
 from bridge.operation.comparison import LinePair, compare_tools
 from bridge.operation.masked import mask_settings
 from bridge.operation.overview import MEANINGS, AgentRow, ToolRow, agent_row, agent_rows, tool_rows
@@ -116,6 +120,7 @@ def agent_data(page: PageData, agent_id: str) -> Data:
         "turns": turns,
         "running": running[0] if running else None,
         "row": None,
+        "chats": [],
         "looked_up": [
             {"at": turn.started + step.at, "turn": turn.id, "name": step.name, "text": step.text, "ok": step.ok}
             for turn in turns
@@ -126,7 +131,8 @@ def agent_data(page: PageData, agent_id: str) -> Data:
     try:
         found, features = _find_agent(page, agent_id)
         row = agent_row(found, features, page.parts.settings.methods, turns, running)
-        held = _held_calls(page, found, row)
+        messages = _newest_messages(page, found)
+        chats = chat_rows(found, messages, turns, CALL_IDS)
     except LettaError as failure:
         if not turns:
             raise
@@ -136,7 +142,8 @@ def agent_data(page: PageData, agent_id: str) -> Data:
         **known,
         "name": found.name,
         "row": row,
-        "held": held,
+        "held": _held_calls(page, found, row, messages, chats),
+        "chats": chats,
         "blocks": [block.value for block in found.blocks if instructions.is_ours(block)],
         **_tool_lists(found),
     }
@@ -152,11 +159,22 @@ def _find_agent(page: PageData, agent_id: str) -> tuple[Agent, ServerFeatures]:
     return found, snapshot.features
 
 
-def _held_calls(page: PageData, found: Agent, row: AgentRow) -> Sequence[str]:
+def _newest_messages(page: PageData, found: Agent) -> Sequence[StoredMessage]:
+    """Reads the agent's newest messages, more of them if they are of several chats; none for a polled page."""
+    if page.polled or not found.message_ids:
+        return ()
+    limit = LOOK_FURTHER if ChatLists.of(found).is_kept else LOOK_BACK
+    return page.parts.gateway.newest_messages(found.id, limit, including=found.message_ids[-1])
+
+
+def _held_calls(
+    page: PageData, found: Agent, row: AgentRow, messages: Sequence[StoredMessage], chats: Sequence[ChatRow]
+) -> Sequence[str]:
     """Returns the names of the calls that hold the agent. A polled page takes them from the history."""
     if page.polled:
-        return row.waits_for if page.snapshot().features.approvals and row.method in _HOLDING else ()
-    held = find_held_request(page.parts.gateway, found)
+        waits_for = next((chat.waits_for for chat in chats if chat.in_context), row.waits_for)
+        return waits_for if page.snapshot().features.approvals and row.method in _HOLDING else ()
+    held = held_request_among(found, messages)
     return [call.name for call in held.calls] if held else ()
 
 

@@ -140,6 +140,28 @@ def test_polling_asks_letta_for_nothing_but_the_snapshots(
     assert [call for call in letta.calls if call != "check_server"] == ["features", "tools", "whole_agents"]
 
 
+@pytest.fixture
+def several_chats(environment: dict[str, str]) -> None:
+    environment["BRIDGE_CHATS"] = "each+main"
+
+
+@pytest.mark.usefixtures("several_chats")
+def test_a_polled_page_lists_chats_and_their_calls_from_the_history(
+    operator: Operator, chat: Chat, letta: SharedLetta
+) -> None:
+    ada = f"agents/{letta.agents_named('Ada')[0].id}"
+    letta.will(*held(("read_file", "{}")))
+    chat.ask(tools=[tool("read_file")])
+    whole = readable_text(operator.page(ada))
+    letta.calls.clear()
+    polled = readable_text(poll(operator, ada).text)
+    assert [call for call in letta.calls if call != "check_server"] in ([], ["features", "tools", "whole_agents"])
+    for text in (whole, polled):
+        assert "main chat in the context now" in text
+        assert "ago read_file" in text.replace("just now", "ago")
+        assert "waits for a result" not in text
+
+
 def test_pages_of_turns_never_ask_letta(operator: Operator, chat: Chat, letta: SharedLetta) -> None:
     chat.ask()
     letta.calls.clear()

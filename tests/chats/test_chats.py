@@ -1,0 +1,308 @@
+"""Turns of several chats with an agent of the in-memory Letta: its context, and what each change of the chat costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pytest
+
+from app import assemble_parts
+from bridge import errors
+from bridge.chats.lists import MAIN, METADATA_KEY, ChatLists
+from bridge.config import Settings, read_settings
+from bridge.conversation import Conversation
+from bridge.letta.gateway import Agent, AgentChange, StoredMessage
+from bridge.turn import AgentCall, Message, Notice, Stopped, Text, ToolCall, ToolSpec, Turn, TurnEvent
+from tests.asked import turn_of
+from tests.fake_agent import new_id
+from tests.fakes import FEATURES, FakeGateway
+
+WEATHER = ToolSpec("weather")
+MESSAGE = "message-00000000-0000-4000-8000-000000000001"
+ONE, TWO = Message("user", "I am Ann."), Message("user", "I am Bob.")
+NEXT = Message("user", "Who am I?")
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "BRIDGE_CHATS": "each", "BRIDGE_TOOL_WAIT": "30"}
+
+
+@dataclass
+class Side:
+    """The conversation of one worker with the only agent of a server."""
+
+    letta: FakeGateway
+    conversation: Conversation
+
+    def ask(self, *messages: Message, **fields: Any) -> list[TurnEvent]:
+        return self.run(turn_of(*messages, **{"id": new_id("turn"), **fields}))
+
+    def run(self, turn: Turn) -> list[TurnEvent]:
+        return [*self.conversation.events(turn, Signal())]
+
+    @property
+    def agent(self) -> Agent:
+        (summary,) = self.letta.agents()
+        return self.letta.agent(summary.id)
+
+    def context(self) -> list[str]:
+        """Returns the texts in the agent's context, without the system prompt."""
+        texts = {row.id: row.text for row in self.letta.newest_messages(self.agent.id, 1_000)}
+        return [texts[one] for one in self.agent.message_ids[1:]]
+
+    def count(self, ask: Callable[[], object]) -> list[str]:
+        """Returns the calls to Letta that change something, or read messages, while `ask` runs."""
+        self.letta.calls.clear()
+        ask()
+        return [call for call in self.letta.calls if call in ("change_agent", "newest_messages", "runs_under_way")]
+
+
+def made(letta: FakeGateway, settings: Settings) -> Side:
+    return Side(letta, assemble_parts(settings, letta).conversation)
+
+
+@pytest.fixture
+def side(letta: FakeGateway, settings: Settings) -> Side:
+    return made(letta, settings)
+
+
+def said(events: Sequence[TurnEvent]) -> Message:
+    """Returns the answer as clients send it back."""
+    calls = tuple(event for event in events if isinstance(event, ToolCall))
+    return Message("assistant", "".join(event.text for event in events if isinstance(event, Text)), tool_calls=calls)
+
+
+def notices(events: Sequence[TurnEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+def test_a_chat_costs_nothing_while_it_goes_on_and_one_change_when_another_speaks(side: Side) -> None:
+    chats: dict[str, list[Message]] = {"ann": [], "bob": []}
+
+    def say(chat: str, message: Message) -> Callable[[], object]:
+        def ask() -> None:
+            answer = said(side.ask(*chats[chat], message))
+            chats[chat] += [message, answer]
+
+        return ask
+
+    side.ask(Message("user", "Hello."), chats="one")  # at the very first turn, nothing says that the agent is free
+    assert side.count(say("ann", ONE)) == ["change_agent"]
+    assert side.count(say("ann", NEXT)) == []
+    assert side.context() == ["I am Ann.", "You said: I am Ann.", "Who am I?", "You said: Who am I?"]
+    assert side.count(say("bob", TWO)) == ["change_agent"]
+    assert side.context() == ["I am Bob.", "You said: I am Bob."]
+    assert side.count(say("ann", Message("user", "Bye."))) == ["change_agent"]
+    assert side.context()[-4:] == ["Who am I?", "You said: Who am I?", "Bye.", "You said: Bye."]
+    assert side.count(say("ann", Message("user", "Again."))) == []
+
+
+def test_developers_are_told_which_context_a_chat_has(side: Side) -> None:
+    first = side.ask(ONE)
+    assert notices(first) == ["this chat begins with a context of its own"]
+    assert notices(side.ask(TWO)) == ["this chat begins with a context of its own"]
+    assert notices(side.ask(ONE, said(first), NEXT)) == ["the context of this chat is back"]
+    assert notices(side.ask(ONE, said(first), Message("user", "Who?"))) == [
+        "this chat goes on from where it parted from another one"
+    ]
+    assert side.context() == ["I am Ann.", "You said: I am Ann.", "Who?", "You said: Who?"]
+
+
+def test_an_open_call_keeps_no_other_chat_waiting(side: Side) -> None:
+
+    side.letta.will(AgentCall(MESSAGE, "call-1", "weather", "{}", held=True), Stopped("requires_approval"))
+    called = side.ask(ONE, tools=(WEATHER,))
+    (call,) = (event for event in called if isinstance(event, ToolCall))
+    assert "waiting" not in str(notices(side.ask(TWO)))
+    assert side.context() == ["I am Bob.", "You said: I am Bob."]
+    given = Message("tool", "12 degrees", tool_call_id=call.id)
+    answered = side.ask(ONE, said(called), given, tools=(WEATHER,))
+    assert "You said: " in said(answered).text
+    assert side.context()[0] == "I am Ann."
+    assert "12 degrees" in side.context()
+
+
+@pytest.mark.parametrize("mode", ["one", None])
+def test_a_key_or_the_setting_decides_who_has_chats(letta: FakeGateway, environment: dict[str, str], mode: Any) -> None:
+    side = made(letta, read_settings({**environment, "BRIDGE_CHATS": "one, Ada=each"}))
+    side.ask(ONE, chats=mode)
+    side.ask(TWO, chats=mode)
+    assert ("I am Ann." in side.context()) == (mode == "one")
+
+
+def test_an_agent_that_keeps_no_context_has_no_chats(side: Side) -> None:
+    kept = side.letta._kept(side.agent.id)
+    kept.agent = replace(kept.agent, clears_context=True)
+    side.ask(ONE)
+    side.ask(TWO)
+    assert METADATA_KEY not in side.agent.metadata
+
+
+def test_chats_of_another_client_are_never_gone_on_with(side: Side) -> None:
+    answer = said(side.ask(ONE, client="ann"))
+    events = side.ask(ONE, answer, NEXT, client="bob")
+    assert notices(events)[0] == "this chat begins with a context of its own"
+    assert notices(events)[1].startswith("the agent is told 2 older messages")
+
+
+def test_what_the_main_chat_had_is_back_when_the_setting_changes(
+    letta: FakeGateway, environment: dict[str, str]
+) -> None:
+    one = made(letta, read_settings({**environment, "BRIDGE_CHATS": "one"}))
+    one.ask(Message("user", "Main."))
+    each = made(letta, read_settings(environment))
+    each.ask(ONE)
+    assert each.context() == ["I am Ann.", "You said: I am Ann."]
+    one.ask(Message("user", "Main again."))
+    assert one.context() == ["Main.", "You said: Main.", "Main again.", "You said: Main again."]
+
+
+def test_the_main_chat_is_back_after_each_turn_if_the_setting_says_so(
+    letta: FakeGateway, environment: dict[str, str]
+) -> None:
+    side = made(letta, read_settings({**environment, "BRIDGE_CHATS": "each+main"}))
+    answer = said(side.ask(ONE))
+    assert side.context() == []
+    assert side.count(lambda: side.ask(ONE, answer, NEXT)) == ["change_agent", "change_agent"]
+    assert side.context() == []
+    assert len(ChatLists.of(side.agent).chats) == 2
+
+
+def test_a_session_that_forks_another_ones_chat_has_a_chat_of_its_own(side: Side) -> None:
+    answer = said(side.ask(ONE, session="s1"))
+    side.ask(ONE, answer, Message("user", "In two."), session="s2")
+    assert side.context() == ["I am Ann.", "You said: I am Ann.", "In two.", "You said: In two."]
+    side.ask(ONE, answer, Message("user", "In one."), session="s1")
+    assert side.context() == ["I am Ann.", "You said: I am Ann.", "In one.", "You said: In one."]
+
+
+def test_sessions_without_transcripts_have_contexts_of_their_own(side: Side) -> None:
+    """As messages to conversations of Letta's own API, which bring only what is new."""
+
+    def say(text: str, session: str) -> None:
+        turn = turn_of(Message("user", text), id=new_id("turn"), session=session)
+        side.run(replace(turn, transcript=(), answers_all_calls=True))
+
+    say("A.", "letta:a")
+    say("B.", "letta:b")
+    say("A again.", "letta:a")
+    assert side.context() == ["A.", "You said: A.", "A again.", "You said: A again."]
+    say("Main.", "letta:default")
+    assert side.context() == ["Main.", "You said: Main."]
+
+
+def test_any_answer_of_the_agent_can_be_gone_on_with_by_its_name(side: Side) -> None:
+    side.ask(ONE, id="first", is_named=True)
+    side.ask(NEXT, id="second", follows="first", is_named=True)
+    side.ask(TWO, id="other", is_named=True)
+    side.ask(Message("user", "Third."), id="third", follows="second", is_named=True)
+    assert [*map(str, side.context())][::2] == ["I am Ann.", "Who am I?", "Third."]
+    side.ask(Message("user", "Instead."), id="fourth", follows="first", is_named=True)
+    assert side.context()[::2] == ["I am Ann.", "Instead."]
+
+
+def test_an_answer_that_nobody_knows_any_more_is_refused(side: Side) -> None:
+    side.ask(ONE, id="first", is_named=True)
+    with pytest.raises(errors.InvalidRequest, match="send the whole conversation"):
+        side.ask(NEXT, id="second", follows="unknown", is_named=True)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_another_bridge_knows_the_chats_from_the_server_alone(
+    side: Side, environment: dict[str, str], tmp_path: Path, named: bool
+) -> None:
+    first = said(side.ask(ONE, id="first", is_named=True))
+    side.ask(ONE, first, NEXT, id="second", is_named=True)
+    side.ask(TWO, id="other", is_named=True)
+    other = made(side.letta, read_settings({**environment, "BRIDGE_DATA_DIR": str(tmp_path / "other")}))
+    if named:
+        other.ask(Message("user", "Instead."), id="third", follows="first", is_named=True)
+    else:
+        other.ask(ONE, first, Message("user", "Instead."), id="third")
+    assert other.context()[::2] == ["I am Ann.", "Instead."]
+
+
+def test_a_repeated_turn_finds_the_chat_that_its_first_attempt_began(side: Side, environment: dict[str, str]) -> None:
+    """The attempt was killed before it could be noted: its message on the server has the turn's id."""
+    side.letta.fails(KeyboardInterrupt(), at="send_messages")
+    turn = turn_of(ONE, id="turn-1")
+    with pytest.raises(KeyboardInterrupt):
+        side.run(turn)
+    side.letta.recovers()
+    kept = side.letta._kept(side.agent.id)
+    kept.store(StoredMessage(new_id("message"), "user_message", text="I am Ann.", otid="turn-1-0"))
+    chats = set(ChatLists.of(side.agent).chats)
+    side.run(replace(turn, repeated=True))
+    assert set(ChatLists.of(side.agent).chats) == chats
+    assert side.context().count("I am Ann.") == 1
+
+
+def test_a_broken_off_chat_is_put_in_order_when_it_comes_back(side: Side) -> None:
+    side.ask(Message("user", "Hello."), chats="one")
+    first = said(side.ask(ONE))
+    side.letta.fails(errors.LettaError("It broke."), at="send_messages")
+    with pytest.raises(errors.LettaError):
+        side.ask(ONE, first, NEXT)
+    side.letta.recovers()
+    side.ask(TWO)
+    broken = [chat for chat in ChatLists.of(side.agent).chats.values() if chat.is_broken_off]
+    assert len(broken) == 1
+    side.ask(ONE, first, NEXT)
+    side.ask(TWO, Message("assistant", "You said: I am Bob."), NEXT)
+    assert not any(chat.is_broken_off for chat in ChatLists.of(side.agent).chats.values())
+
+
+def test_no_chat_speaks_while_the_owner_has_to_decide_on_a_call(side: Side) -> None:
+    """In another chat's context, nobody could see and approve the call."""
+
+    tool = side.letta.has_tool("delete_all")
+    rules = [{"type": "requires_approval", "tool_name": "delete_all"}]
+    side.letta.change_agent(side.agent.id, AgentChange(tool_ids=[tool.id], rules=rules))
+    kept = side.letta._kept(side.agent.id)
+    call = AgentCall(MESSAGE, "call-9", "delete_all", "{}", held=True)
+    kept.held = kept.store(StoredMessage(MESSAGE, "approval_request_message", (call,)))
+    with pytest.raises(errors.LettaConflict, match="delete_all"):
+        side.ask(ONE)
+    assert ChatLists.of(side.agent).current == MAIN
+
+
+def test_parallel_calls_stay_switched_on_where_a_change_would_switch_them_off(environment: dict[str, str]) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 14, 0)))
+    letta.has_agent("Ada")
+    side = made(letta, read_settings(environment))
+    letta.change_agent(side.agent.id, AgentChange(parallel_calls=True))
+    side.ask(ONE)
+    assert side.agent.parallel_calls
+
+
+def test_a_summary_given_aside_stands_for_its_chat(side: Side) -> None:
+    """A client sums its transcript up aside, and goes on with the summary in place of what was said."""
+    first = said(side.ask(ONE))
+    summary = "The user is Ann. " * 20
+    side.letta.will_say(summary)
+    side.ask(ONE, first, Message("user", "Sum it up."), aside=True)
+    side.ask(TWO)
+    side.ask(Message("user", "What did we do?"), Message("assistant", summary), NEXT)
+    assert side.context()[0] == "I am Ann."
+    assert side.context()[-2] == "Who am I?"
+
+
+def test_results_of_a_call_that_was_made_before_chats_go_to_the_main_chat(
+    letta: FakeGateway, environment: dict[str, str]
+) -> None:
+
+    one = made(letta, read_settings({**environment, "BRIDGE_CHATS": "one"}))
+    letta.will(AgentCall(MESSAGE, "call-1", "weather", "{}", held=True), Stopped("requires_approval"))
+    called = one.ask(ONE, tools=(WEATHER,))
+    (call,) = (event for event in called if isinstance(event, ToolCall))
+    each = made(letta, read_settings(environment))
+    each.ask(TWO)
+    given = Message("tool", "12 degrees", tool_call_id=call.id)
+    each.ask(ONE, said(called), given, tools=(WEATHER,))
+    assert each.context()[0] == "I am Ann."
+    assert "12 degrees" in each.context()
