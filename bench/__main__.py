@@ -8,13 +8,13 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import client_requests, documents, growth, machine, real_letta, search, shared_store, tools
+from bench import chats, client_requests, documents, growth, machine, real_letta, search, shared_store, tools
 from bench.errors import BenchFailed
 from bench.memory import memory
 from bench.plot import svg
@@ -84,7 +84,7 @@ def _read_options() -> Options:
     parser.add_argument("--without-litellm", action="store_true")
     parser.add_argument("--without-letta", action="store_true", help="leave out the scenarios against a real Letta")
     parser.add_argument(
-        "--only", action="append", default=[], help="one of: rounds, starts, tools, growth, search, redis, real"
+        "--only", action="append", default=[], help="one of: rounds, starts, tools, growth, search, chats, redis, real"
     )
     parser.add_argument("--write", action="store_true", help="put tables and plot into docs/ and bench/README.md")
     chosen = parser.parse_args()
@@ -100,12 +100,15 @@ def _measure_all(samples: Samples, folder: Path, options: Options, cache: Path) 
         for scenario, (direct_ms, bridge_ms) in real_letta.measure(folder, _say).items():
             samples.add(f"real Letta, {scenario}", DIRECT, {"ms": direct_ms})
             samples.add(f"real Letta, {scenario}", BRIDGE, {"ms": bridge_ms})
-    if options.includes("growth"):
-        _measure_growth(samples, folder)
-    if options.includes("search"):
-        search.measure(samples, folder)
-    if options.includes("redis"):
-        shared_store.measure(samples, folder, options.rounds, _say)
+    lanes: dict[str, Callable[[], None]] = {
+        "growth": lambda: _measure_growth(samples, folder),
+        "search": lambda: search.measure(samples, folder),
+        "chats": lambda: chats.measure(samples, folder),
+        "redis": lambda: shared_store.measure(samples, folder, options.rounds, _say),
+    }
+    for name, measure in lanes.items():
+        if options.includes(name):
+            measure()
 
 
 # --- rounds ---------------------------------------------------------------------------------------------

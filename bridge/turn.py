@@ -180,6 +180,7 @@ class Turn:
     - `transcript`: the client's messages without those of the role "system"; empty if the turn has none.
     - `sent`: a digest of the messages as the client sent them, by which a repeat is recognised; "" if there is none.
     - `session`: the client's name for its conversation, "" if it sends none.
+    - `cache_key`: OpenAI's `prompt_cache_key`, which clients make for each conversation, or for all of them.
     - `chats`: what the client's key says of the agent's chats, None: as BRIDGE_CHATS says.
     - `reply_format`: the form that the agent's final text must have, None for any form.
     - `known_calls`: the ids of all calls in the transcript, also of calls of which only the result is there.
@@ -209,6 +210,7 @@ class Turn:
     transcript: tuple[Message, ...] = field(default=(), compare=False, repr=False)
     sent: str = field(default="", compare=False, repr=False)
     session: str = ""
+    cache_key: str = ""
     chats: ChatsMode | None = None
     reply_format: ReplyFormat | None = None
     known_calls: frozenset[str] = frozenset()

@@ -248,7 +248,7 @@ def _keeping_parallel_calls(gateway: Gateway, agent: Agent, change: AgentChange)
 
 
 def _name_of(turn: Turn) -> str:
-    return name_of_session(turn.session)
+    return name_of_session(turn.session or turn.cache_key)
 
 
 def _listener(agent: Agent) -> str:

@@ -31,7 +31,7 @@ from bridge.letta import failures
 from bridge.letta.foreign import VIA, ForeignBody, end_to_end_headers
 from bridge.letta.gateway import ForeignAnswer, ForeignCall
 from bridge.letta.http_faults import REASON_BYTES, HttpFaults, error_from_stream_fault
-from bridge.letta.kept_connection import ArrivingAnswer
+from bridge.letta.kept_connection import LONGEST_IDLE, ArrivingAnswer
 from bridge.letta.kept_connections import KeptConnections
 from bridge.letta.paths import foreign_template, path_template
 from bridge.letta.trouble import make_error
@@ -73,7 +73,12 @@ class Connection:
             api_key=settings.letta_api_key or "none",
             max_retries=0,
             timeout=letta_client.Timeout(settings.letta_timeout, connect=settings.connect_timeout),
-            http_client=letta_client.DefaultHttpxClient(transport=transport, trust_env=False, follow_redirects=False),
+            http_client=letta_client.DefaultHttpxClient(
+                transport=transport,
+                trust_env=False,
+                follow_redirects=False,
+                limits=httpx.Limits(keepalive_expiry=LONGEST_IDLE),
+            ),
         )
         self._session = _make_session(settings)
         # As requests writes it: letters of a host or path beyond ASCII are encoded.

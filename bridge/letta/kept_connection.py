@@ -30,6 +30,9 @@ LONGEST_HEAD = 1 << 20
 AT_ONCE = 0.001
 # So many seconds the end of an answer may take after it was left. Letta 0.16 takes a tenth of a second.
 LONGEST_END = 5.0
+# A connection that had no call for so many seconds is not used again: uvicorn, Letta's server, closes it after 5, and a
+# call that is sent at that moment is lost.
+LONGEST_IDLE = 3.0
 # So many reads of such an end are made at once: a server that sends on and on must keep no other call waiting.
 MOST_READS_OF_END = 4
 # The system's form of a time limit: seconds and microseconds.
@@ -60,10 +63,19 @@ class KeptConnection:
         if not self._has_tls:
             self._socket.settimeout(None)
         self._seconds = 0.0
+        self._answered_at = time.monotonic()
+
+    def note_end_of_answer(self) -> None:
+        """Notes that the connection has no call from now on."""
+        self._answered_at = time.monotonic()
 
     @property
     def is_usable(self) -> bool:
-        """Whether the server has neither closed the connection since the last answer nor sent anything."""
+        """Whether the server has neither closed the connection since the last answer nor sent anything, and will not
+        close it in this moment.
+        """
+        if time.monotonic() - self._answered_at > LONGEST_IDLE:
+            return False
         return self._opened.is_connected and not (self._has_tls and cast(ssl.SSLSocket, self._socket).pending())
 
     def close(self) -> None:

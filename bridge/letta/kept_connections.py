@@ -93,6 +93,7 @@ class KeptConnections(requests.adapters.HTTPAdapter):
     # --- connections ----------------------------------------------------------------------------------
 
     def keep(self, connection: KeptConnection) -> None:
+        connection.note_end_of_answer()
         if len(self._free) < self._most:
             self._free.append(connection)
         else:

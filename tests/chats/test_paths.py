@@ -87,8 +87,8 @@ def test_a_chat_that_parted_has_the_asides_before_in_common_and_not_those_after(
 
 
 def test_nothing_parts_at_an_aside() -> None:
-    turns = [turn("a1", "A", ROOT), aside("a-aside", "A"), turn("b1", "B", ROOT), aside("b-aside", "B")]
-    assert names(turns) == {"A": ["a1", "a-aside"], "B": ["b1", "b-aside"]}
+    turns = [turn("a1", "A", ROOT), aside("a-aside", "A"), aside("b-aside", "B"), turn("b1", "B", ROOT)]
+    assert names(turns) == {"A": ["a1", "a-aside"], "B": ["b-aside", "b1"]}
 
 
 def test_a_second_attempt_after_the_same_message_leaves_the_place_of_parting() -> None:

@@ -170,12 +170,11 @@ def test_chats_of_another_client_are_not_found(agent: Agent) -> None:
 
 
 def test_answers_of_other_clients_do_not_hide_those_of_the_chat() -> None:
-    agent, whole = Agent(), f"Done: {LONG.format('cats')} Done: {LONG.format('dogs')}"
+    agent, wrapped = Agent(), f"Done: {LONG.format('dogs')}"
     agent.talk("A", user("Begin"), said(LONG.format("dogs")))
-    agent.talk("theirs", user("Begin"), said(whole))
-    assert agent.place(user("Begin"), said(whole), NEXT) == ("theirs", None)
-    mine = {"A": agent.chats["A"]}
-    assert agent.place(user("Begin"), said(f"Done: {LONG.format('dogs')}"), NEXT, chats=mine) == ("A", None)
+    agent.talk("theirs", user("Begin"), said(wrapped))
+    assert agent.place(user("Begin"), said(wrapped), NEXT) == ("theirs", None)
+    assert agent.place(user("Begin"), said(wrapped), NEXT, chats={"A": agent.chats["A"]}) == ("A", None)
 
 
 # --- equal beginnings ---------------------------------------------------------------------------------
@@ -204,6 +203,15 @@ def test_of_chats_that_fit_alike_the_last_used_goes_on() -> None:
     assert agent.place(user("Hi"), said("Hello!"), NEXT) == ("B", None)
     used = {**agent.chats, "A": replace(agent.chats["A"], used=99.0)}
     assert agent.place(user("Hi"), said("Hello!"), NEXT, chats=used) == ("A", None)
+
+
+def test_of_chats_with_the_same_last_answer_the_one_with_more_of_the_transcript_goes_on() -> None:
+    agent = Agent()
+    agent.talk("A", *ONE, user("Do something forbidden"), said(LONG.format("that")))
+    agent.talk("B", user("Do something forbidden"), said(LONG.format("that")))
+    both = [user("Do something forbidden"), said(LONG.format("that"))]
+    assert agent.place(*ONE, *both, NEXT) == ("A", None)
+    assert agent.place(*both, NEXT) == ("B", None)
 
 
 def test_of_chats_that_fit_alike_the_one_with_the_same_name_goes_on() -> None:
@@ -337,6 +345,14 @@ def test_nothing_parts_from_a_message_that_stays_although_its_answer_was_lost(ag
     assert agent.place(*ONE, TWO[0], *THREE, NEXT) == ("A", None)
     found = agent.find(ONE[0], *TWO, *THREE, NEXT)
     assert found == FoundChat("A", tuple(agent.paths["A"]))
+
+
+def test_a_message_whose_answer_was_lost_tells_chats_apart() -> None:
+    agent = Agent()
+    agent.talk("A", *ONE, *TWO)
+    agent.talk("B", *ONE)
+    chats = {"A": Chat("A", name="a"), "B": Chat("B", name="b", used=99.0)}
+    assert agent.place(*ONE, TWO[0], NEXT, name="b", chats=chats) == ("A", None)
 
 
 def test_a_turn_that_was_broken_off_stays_if_its_message_does() -> None:
@@ -492,6 +508,11 @@ def test_a_call_alone_shows_its_chat_in_a_cut_transcript(calling: Agent) -> None
     assert calling.place(called(call_id(2)), result(call_id(2))) == ("B", None)
 
 
+def test_a_result_shows_its_chat_in_a_cut_transcript_with_a_short_answer(calling: Agent) -> None:
+    assert calling.place(result(call_id(1)), said("It is 42."), NEXT) == ("A", None)
+    assert calling.find(result(call_id(3)), said("It is 42."), NEXT) is None
+
+
 # --- answers aside ------------------------------------------------------------------------------------
 
 
@@ -520,6 +541,12 @@ def test_the_summary_of_another_chat_is_not_mistaken(agent: Agent) -> None:
     agent.hears("B", answer=said(other), kind="summary")
     assert agent.place(user(SUMMARY), NEXT) == ("A", None)
     assert agent.place(user(other), NEXT) == ("B", None)
+
+
+def test_a_summary_before_the_newest_answers_does_not_outweigh_them(agent: Agent) -> None:
+    agent.hears("A", answer=said(SUMMARY), kind="summary")
+    weather = said(LONG.format("weather"))
+    assert agent.place(user(SUMMARY), weather, user("Now again"), THREE[1], NEXT) == ("A", None)
 
 
 def test_a_short_answer_aside_shows_nothing(agent: Agent) -> None:
@@ -697,29 +724,31 @@ class Client:
 
     def sent(self, before: Node, new: Sequence[Message], form: str) -> tuple[list[Message], dict[str, Any]]:
         """Returns the transcript as the client sends it, and other fields of the turn."""
-        if before is self.root:
-            return [*new], {}
-        assert before.note is not None
-        assert before.parent is not None
-        if form == "follows":
+        if form == "follows" and before.note is not None:
             return [*new], {"follows": before.note.turn}
         if form == "summed up" and before.summary is not None and not before.calls:
             return [user(f"Summary: {before.summary.text}"), *new], {}
-        is_last_of_lost = before.parent.answer is None and before.parent is not self.root
-        can_lose = before.is_plain and not before.comes_again and not before.calls and not is_last_of_lost
-        if form == "answer lost" and can_lose:
+        if form == "answer lost" and self.can_lose_answer(before):
             before.answer = None
-        old, last = before.transcript, before.answer
-        if last is None:
-            return [*old, *new], {}
+        return [*self.old_messages(before, form), *new], {}
+
+    def old_messages(self, before: Node, form: str) -> list[Message]:
+        old, last, parent = before.transcript, before.answer, before.parent
+        if last is None or parent is None:
+            return old
         if form == "cut":
-            old = [*before.new, last]
-        elif form == "wrapped":
-            old[-1] = replace(last, text=f"<think>{self.unique('Hm')}</think>\n{last.text}")
-        elif form == "joined" and self.can_join(before.parent, before):
-            text = "\n\n".join(one.answer.text for one in (before.parent, before) if one.answer)
-            old[-len(before.new) - 2 :] = [said(text)]
-        return [*old, *new], {}
+            return [*before.new, last]
+        if form == "wrapped":
+            return [*old[:-1], replace(last, text=f"<think>{self.unique('Hm')}</think>\n{last.text}")]
+        if form == "joined" and parent.answer is not None and self.can_join(parent, before):
+            return [*old[: -len(before.new) - 2], said(f"{parent.answer.text}\n\n{last.text}")]
+        return old
+
+    def can_lose_answer(self, node: Node) -> bool:
+        """Returns whether the turn is known by its words alone. They are new ones, if the answer before is not lost."""
+        parent = node.parent
+        is_after_answer = parent is not None and (parent is self.root or parent.answer is not None)
+        return is_after_answer and node.is_plain and not node.comes_again and not node.calls
 
     @staticmethod
     def can_join(*nodes: Node) -> bool:

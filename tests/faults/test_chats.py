@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +17,7 @@ import pytest
 
 from testbed.proxy import Cut, DropResponse, Fault, Refuse, Reset, Status
 from testbed.service import Service
-from tests.faults.client import PersistentTalk
+from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL, scaled
 from tests.faults.table import Cases
 from tests.faults.test_processes import kill_one
@@ -146,3 +150,30 @@ def test_chats_at_random_keep_their_contexts_when_workers_die(
         assert all(fact in prompt for fact in known)
     assert not world.model.refusals
     agent.delete()
+
+
+@pytest.mark.fault("a worker is killed in a turn, and another chat speaks")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_that_speaks_after_a_killed_turn_has_its_own_context(
+    world: World, agent: Agent, tmp_path: Path, stream: bool, cases: Cases
+) -> None:
+    """The agent's run may go on in Letta without the bridge, and would write its own context at its end."""
+    with world.start_bridge(BRIDGE_CHATS="each", BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
+        one, two = (Chat(PersistentTalk(agent, WEATHER, stream=stream, bridge=bridge)) for _ in range(2))
+        one.say("I am Ann.")
+        two.say("I am Bob.")
+        slow = "Take your time.\n!delay 3\n!say Done."
+        with ThreadPoolExecutor(1) as pool:
+            messages = [*one.talk.messages, {"role": "user", "content": slow}]
+            asked = pool.submit(lambda: persist(lambda: agent.ask(messages=messages, bridge=bridge, stream=stream)))
+            world.model.wait_for_requests(containing="Take your time.")
+            for worker in bridge.workers:
+                with suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+            two.say("Still Bob.")
+            assert asked.result().text == "Done."
+        one.talk.messages = [*messages, {"role": "assistant", "content": "Done."}]
+        one.lines += ["user: Take your time.", "assistant: Done."]
+        two.say("Bob again.")
+        one.say("Ann again.")
+        cases.passed()

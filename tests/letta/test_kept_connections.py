@@ -87,6 +87,17 @@ def test_a_connection_is_used_again_after_an_answer() -> None:
         assert len(server.connections) == 1
 
 
+def test_a_connection_that_the_server_may_close_in_this_moment_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Letta's server closes a connection that had no call for 5 seconds."""
+    with serving(lambda one, _: one.sendall(OK)) as (server, kept):
+        get(kept, server.url).content  # noqa: B018
+        monkeypatch.setattr(kept_connection, "LONGEST_IDLE", 0.0)
+        assert get(kept, server.url).content == b"hello"
+        assert len(server.connections) == 2
+
+
 def test_an_answer_can_be_read_after_its_connection_was_given_to_another_call() -> None:
     with serving(lambda one, number: one.sendall(OK.replace(b"hello", b"%5d" % number))) as (server, kept):
         first = get(kept, server.url)

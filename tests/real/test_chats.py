@@ -223,3 +223,48 @@ def post(bridge: Service, path: str, message: Json, tools: Sequence[Json] = ()) 
     assert answer.status_code == 200, answer.text
     messages: list[Json] = answer.json()["messages"]
     return messages
+
+
+# The calls to Letta in a plain turn, as README.md says.
+SAME, OTHER, BACK_TO_MAIN = 2, 3, 5
+
+
+@pytest.mark.one_type
+def test_a_change_of_the_chat_costs_one_call(world: World, agent: Agent, tmp_path: Path) -> None:
+    def calls(talk: Talk) -> int:
+        return int(talk.say("Again.").headers["X-Bridge-Letta-Calls"])
+
+    alone = {"WEB_CONCURRENCY": "1", "BRIDGE_DATA_DIR": str(tmp_path)}  # each worker has to learn what the server is
+    with world.start_bridge(**alone, BRIDGE_CHATS="each") as bridge:
+        agent.ask("Hello.", bridge=bridge)  # looks what is left of earlier turns, too
+        one, two = (Talk(agent, bridge=bridge) for _ in range(2))
+        assert [calls(one), calls(one), calls(two), calls(one)] == [OTHER, SAME, OTHER, OTHER]
+        del one.messages[2:]
+        assert calls(one) == OTHER
+    with world.start_bridge(**alone, BRIDGE_CHATS="each+main") as restoring:
+        agent.ask("Hello.", bridge=restoring)
+        three = Talk(agent, bridge=restoring)
+        assert [calls(three), calls(three)] == [BACK_TO_MAIN, BACK_TO_MAIN]
+
+
+@pytest.mark.full
+def test_what_letta_sums_up_in_one_chat_stays_in_that_chat(world: World, agent_type: str, bridge: Service) -> None:
+    world.model.clear()
+    agent = world.agent(agent_type, context_window=16_000)
+    one, two = (Talk(agent, bridge=bridge) for _ in range(2))
+    two.say("I am Bob.\n!say Hello Bob.")
+    one.say("I am Ann.\n!say Hello Ann.")
+    first = agent.state()["message_ids"][1:3]
+    for number in range(30):
+        one.say(f"Number {number}. {'word ' * 1_200}\n!say Heard {number}.")
+        if not {*first} & {*agent.state()["message_ids"]}:
+            break
+    summed_up = agent.state()["message_ids"]
+    assert not {*first} & {*summed_up}
+    two.say("Who am I?\n!say Bob.")
+    assert story(two) == ["user: I am Bob.", "assistant: Hello Bob.", "user: Who am I?"]
+    one.say("And I?\n!say Ann.")
+    assert agent.state()["message_ids"][: len(summed_up)] == summed_up
+    assert "user: I am Ann." not in story(one)
+    assert story(one)[-1] == "user: And I?"
+    agent.delete()

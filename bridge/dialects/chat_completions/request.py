@@ -14,7 +14,7 @@ from bridge.dialects.chat_completions.parameters import check_parameters, parse_
 from bridge.dialects.openai.content import parse_content
 from bridge.dialects.openai.known_tools import KnownTools
 from bridge.dialects.openai.known_transcripts import KnownTranscript, KnownTranscripts
-from bridge.dialects.openai.parameters import parse_flag, parse_model
+from bridge.dialects.openai.parameters import parse_cache_key, parse_flag, parse_model
 from bridge.dialects.openai.tools import parse_tool_choice, parse_tools
 from bridge.dialects.openai.transcript import check_result_length
 from bridge.dialects.openai.turn_fields import transcript_fields
@@ -64,6 +64,7 @@ def parse_chat_request(
         tool_choice=parse_tool_choice(body, tools),
         parallel_tool_calls=body.get("parallel_tool_calls") is None or parse_flag(body, "parallel_tool_calls"),
         stream=parse_flag(body, "stream"),
+        cache_key=parse_cache_key(body),
         sent=transcript.digests[-1],
         **fields,
     )

@@ -56,6 +56,12 @@ def parse_flag(body: JsonObject, name: str, prefix: str = "") -> bool:
     return value
 
 
+def parse_cache_key(body: JsonObject) -> str:
+    """Returns the request's `prompt_cache_key`, "" for none. It is only a hint, so any other value counts as none."""
+    value = body.get("prompt_cache_key")
+    return value if isinstance(value, str) else ""
+
+
 def parse_model(body: JsonObject) -> str:
     """Returns the name or id of the agent that the request names, maybe with `:aside` after it."""
     model = body.get("model")

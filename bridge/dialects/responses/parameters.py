@@ -39,7 +39,8 @@ PARAMETERS = (
     ("conversation", "enforced", "a name for the conversation, as in the header `X-Session-Id`"),
     ("temperature, top_p, max_output_tokens, max_tool_calls", "accepted", "the agent's own settings apply"),
     ("reasoning, text.verbosity, truncation, service_tier", "accepted", "the agent's own settings apply"),
-    ("include, metadata, user, prompt_cache_key and any other field", "accepted", "ignored"),
+    ("prompt_cache_key", "accepted", "a name for the chat, where BRIDGE_CHATS=each and no session is named"),
+    ("include, metadata, user and any other field", "accepted", "ignored"),
     ("background", "refused", "an agent's turn is not kept without a client; use a stream"),
     ("prompt", "refused", "the bridge keeps no templates of prompts"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bridge.dialects.base import RequestRules
-from bridge.dialects.openai.parameters import parse_flag, parse_model
+from bridge.dialects.openai.parameters import parse_cache_key, parse_flag, parse_model
 from bridge.dialects.openai.side_requests import find_side_rule
 from bridge.dialects.openai.turn_fields import transcript_fields
 from bridge.dialects.responses.ids import turn_of_response
@@ -48,6 +48,7 @@ def parse_request(body: JsonObject, rules: RequestRules, *, aside: bool = False)
         parallel_tool_calls=body.get("parallel_tool_calls") is None or parse_flag(body, "parallel_tool_calls"),
         stream=parse_flag(body, "stream"),
         session=conversation_name(body),
+        cache_key=parse_cache_key(body),
         follows=follows,
         is_named=True,
         **fields,

@@ -25,7 +25,7 @@ CODES: dict[int, dict[str, str]] = {
         "no_pending_call": "no call waits for this result",
         "not_passed_on": "Letta would work at a time that the bridge can't know",
         "previous_response_not_found": "previous_response_id names no response of this bridge",
-        "previous_response_not_newest": "the agent has answered another response since, or its chat is not known any more",
+        "previous_response_not_newest": "the agent has answered since, or the chat is not known any more",
         "schema_too_large": "the schema for the reply is too large",
         "tool_choice_not_possible": "the agent can't be made to call a tool",
         "tool_result_too_large": "a tool's result is too long",
