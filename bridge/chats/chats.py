@@ -162,7 +162,7 @@ class Chats:
         """Puts the chat into the context unless it is there. Raises LettaConflict while the agent's owner has to decide
         on a call in the present chat: nobody could, if another chat were in the context.
         """
-        if chat_id == lists.current:
+        if chat_id == lists.current or not lists.system_id:
             return EnteredChat(agent, None, previous_turn_ended)
         _check_own_calls(gateway, agent)
         ended = not lists.chats[chat_id].is_broken_off

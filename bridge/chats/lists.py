@@ -158,9 +158,10 @@ def _chat_from_entry(chat_id: str, row: object) -> Chat | None:
     client, name, ids, used = row.get("client", ""), row.get("name", ""), row.get("ids", ""), row.get("used", 0)
     if not (isinstance(client, str) and isinstance(name, str) and isinstance(ids, str)):
         return None
-    if not isinstance(used, (int, float)) or not 0 <= used < _NEVER:
+    if not isinstance(used, (int, float)):
         return None
-    return Chat(chat_id, client, name, tuple(_long_ids(ids.split())), float(used), row.get("broken_off") is True)
+    known = float(used) if 0 <= used < _NEVER else 0.0
+    return Chat(chat_id, client, name, tuple(_long_ids(ids.split())), known, row.get("broken_off") is True)
 
 
 def _short_id(message_id: str) -> str:

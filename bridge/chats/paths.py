@@ -16,16 +16,17 @@ def paths_of_chats(turns: Sequence[HeardTurn], root: str) -> dict[str, list[Hear
     id of the system prompt, after which the first turn of a chat begins.
     """
     paths: dict[str, list[HeardTurn]] = {}
-    before: dict[str, Sequence[HeardTurn]] = {root: ()}
+    ends: dict[str, tuple[Sequence[HeardTurn], int]] = {}
     for turn in turns:
         if not turn.chat:
             continue
         path = paths.get(turn.chat)
         if path is None:
-            path = paths[turn.chat] = list(before.get(turn.begins, ()))
-        if turn.begins:
-            before.setdefault(turn.begins, tuple(path))
+            before, length = ends.get(turn.after, ((), 0)) if turn.begins != root else ((), 0)
+            path = paths[turn.chat] = list(before[:length])
         path.append(turn)
+        if turn.turn:
+            ends[turn.turn] = path, len(path)
     return paths
 
 

@@ -1,8 +1,8 @@
 """Finds the chat that a client's transcript goes on with, and where the two part. Pure.
 
-The agent's answers tell: its calls have ids that occur once, and its words are mostly its own. A user's message that a
-chat has and the transcript does not was taken back, with all that came after it: the transcript parts before it. The
-same holds for a last message that comes again: the client wants another answer to it.
+The agent's answers tell: its calls have ids that occur once, and its words are mostly its own. What a chat has behind
+the last answer that the transcript has, too, was taken back, or its client lost it: they part there. Messages that are
+asked again without their answer then reach the agent again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from itertools import count
 from bridge.chats.lists import Chat
 from bridge.chats.paths import parted_places
 from bridge.fingerprints import Passages, digests_of_beginnings, message_digest, spoken_digest
-from bridge.heard.alignment import SHORTEST_OWN, SHORTEST_SUMMARY, find_said, quoted_ids, spoken_bytes
-from bridge.heard.records import HeardTurn
+from bridge.heard.alignment import SHORTEST_OWN, SHORTEST_SUMMARY, quoted_ids, spoken_bytes
+from bridge.heard.records import HeardTurn, TurnKind
 from bridge.turn import Message, Turn
+
+_ASIDE: tuple[TurnKind, ...] = ("aside", "summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ def find_chat(
     if not fits:
         return None
 
-    def quality(one: tuple[_Fit, Chat]) -> tuple[int, bool, bool, int, float]:
+    def quality(one: tuple[_Fit, Chat]) -> tuple[int, int, bool, bool, float]:
         fit, chat = one
-        return (fit.place, fit.found.parts_after is None, chat.name == name, fit.matched, chat.used)
+        return (fit.place, fit.matched, fit.found.parts_after is None, chat.name == name, chat.used)
 
     return max(fits, key=quality)[0].found
 
@@ -84,7 +86,7 @@ def _chat_of_turn_before(
     found = []
     for chat, place in places.get(turn.follows, ()):
         path, later = paths[chat][: place + 1], paths[chat][place + 1 :]
-        parts_after = next((one.begins for one in later if one.kind in ("ended", "broken off")), None)
+        parts_after = next((one.begins for one in later if one.kind not in _ASIDE), None)
         found.append((parts_after is None, chats[chat].used, FoundChat(chat, tuple(path), parts_after)))
     return max(found, key=lambda one: one[:2])[2] if found else None
 
@@ -94,81 +96,91 @@ class _Transcript:
 
     def __init__(self, messages: Sequence[Message], paths: Iterable[Sequence[HeardTurn]]) -> None:
         self._messages = messages
-        self._told: defaultdict[str, list[int]] = defaultdict(list)
+        self._told: dict[str, int] = {}
         self._said: defaultdict[str, list[int]] = defaultdict(list)
+        self._cut: defaultdict[str, list[int]] = defaultdict(list)
         self._calls: dict[str, int] = {}
         self._results: dict[str, int] = {}
         for place, message in enumerate(messages):
             if message.role == "user":
-                self._told[message_digest(message)].append(place)
+                self._told[message_digest(message)] = place
             elif message.role == "assistant":
                 self._said[spoken_digest(message)].append(place)
                 self._calls |= dict.fromkeys((call.id for call in message.tool_calls), place)
             elif message.role == "tool":
                 self._results[message.tool_call_id] = place
         self._lengths = dict(zip(digests_of_beginnings(messages), count(1), strict=False))
-        self._last_user = max((at for at, one in enumerate(messages) if one.role != "assistant"), default=-1)
         turns = {id(turn): turn for path in paths for turn in path}.values()
         self._find_changed_answers(turns)
         self._summaries = self._places_of_summaries(turns)
 
     def fit(self, chat: str, path: Sequence[HeardTurn]) -> _Fit | None:
-        """Returns how a chat with this path fits, None if the transcript has nothing of it."""
-        place, matched, last = -1, 0, -1
-        for at, turn in enumerate(path):
-            answer = self._place_of_answer(turn, place)
-            if answer is not None:
-                place, matched, last = answer, matched + 1, at
-        for at, turn in enumerate(path[last + 1 :], start=last + 1):
-            if turn.kind in ("aside", "summary"):
-                continue
-            kept = self._place_of_question(turn, place)
-            if kept is None:
-                return _Fit(FoundChat(chat, tuple(path[:at]), turn.begins), place, matched) if matched else None
-            place, matched = kept, matched + 1
-        return _Fit(FoundChat(chat, tuple(path)), place, matched) if matched else None
+        """Returns how a chat with this path fits, None if the transcript has no answer of it."""
+        found = self._find_answers(path)
+        if not found:
+            return None
+        last, place = found[-1]
+        later = (at for at in range(last + 1, len(path)) if path[at].kind not in _ASIDE)
+        parting = next(later, None)
+        if parting is None:
+            return _Fit(FoundChat(chat, tuple(path)), place, len(found))
+        return _Fit(FoundChat(chat, tuple(path[:parting]), path[parting].begins), place, len(found))
 
-    def _place_of_answer(self, turn: HeardTurn, after: int) -> int | None:
-        """Returns the place of the turn's answer behind the place `after`, None if it is not there."""
-        if turn.kind in ("aside", "summary"):
-            place = self._summaries.get(turn.said.digest, -1) if turn.said else -1
-            return place if place > after else None
-        called = max((self._calls.get(call, -1) for call in turn.calls), default=-1)
-        if called > after:
-            return called
+    def _find_answers(self, path: Sequence[HeardTurn]) -> list[tuple[int, int]]:
+        """Returns which turns have their answers in the transcript, and at which places. Both rise. A turn whose whole
+        transcript begins this one is sure; without any, the newest turns count first, as clients drop what is oldest.
+        """
+        found = [(at, place) for at, turn in enumerate(path) if (place := self._sure_place(turn)) is not None]
+        if found:
+            last, place = found[-1]
+            for at in range(last + 1, len(path)):
+                later = self._places_of_answer(path[at])
+                following = next((one for one in later if one > place), None)
+                if following is not None:
+                    place = following
+                    found.append((at, place))
+            return found
+        before = len(self._messages)
+        for at in reversed(range(len(path))):
+            earlier = [one for one in self._places_of_answer(path[at]) if one < before]
+            if earlier and path[at].kind not in _ASIDE:
+                before = earlier[-1]
+                found.append((at, before))
+        newest = found[0][1] if found else -1
+        asides = ((at, self._places_of_answer(turn)) for at, turn in enumerate(path) if turn.kind in _ASIDE)
+        summed_up = [(at, places[0]) for at, places in asides if places and places[0] > newest]
+        return [*found[::-1], *summed_up[-1:]]
+
+    def _sure_place(self, turn: HeardTurn) -> int | None:
+        """Returns the place of the turn's answer if the transcript is the same up to there, and has the answer."""
+        place = self._lengths.get(turn.transcript)
+        return place if place is not None and place in self._places_of_answer(turn) else None
+
+    def _places_of_answer(self, turn: HeardTurn) -> list[int]:
+        """Returns the places, in order, at which the turn's answer may stand."""
+        if turn.kind in _ASIDE:
+            place = self._summaries.get(turn.said.digest) if turn.said else None
+            return [] if place is None else [place]
+        called = [self._calls[call] for call in turn.calls if call in self._calls]
+        if called:
+            return [max(called)]
+        has_question = self._has_question(turn)
         if turn.said is None:
-            return None
-        said = _first_after(self._said.get(turn.said.digest, ()), after)
-        if said is None:
-            return None
-        was_asked_here = self._lengths.get(turn.transcript) == said
-        return said if was_asked_here or turn.said.length >= SHORTEST_OWN or self._has_question(turn) else None
+            # The agent did what it was asked, and said nothing.
+            is_silent = turn.kind == "ended" and not turn.calls and has_question
+            asked = [*map(self._told.get, turn.told), *map(self._results.get, turn.results)]
+            last = max((place for place in asked if place is not None), default=-1)
+            return [last] if is_silent and last + 1 < len(self._messages) else []
+        places = self._said.get(turn.said.digest, [])
+        if not has_question:
+            exact = self._lengths.get(turn.transcript)
+            places = places if turn.said.length >= SHORTEST_OWN else [one for one in places if one == exact]
+            return places
+        return sorted([*places, *self._cut.get(turn.said.digest, ())])
 
     def _has_question(self, turn: HeardTurn) -> bool:
         asked = [*(digest in self._told for digest in turn.told), *(one in self._results for one in turn.results)]
         return bool(asked) and all(asked)
-
-    def _place_of_question(self, turn: HeardTurn, after: int) -> int | None:
-        """Returns the place of the turn's last new message, if the transcript has all of them, and then others without
-        an answer between: then its client kept the words and lost the answer. None if they were taken back, have
-        another answer there, or are to be answered again.
-        """
-        place = after
-        for digest in turn.told:
-            found = _first_after(self._told.get(digest, ()), place)
-            if found is None:
-                return None
-            place = found
-        place = max([place, *(self._results.get(result, -2) for result in turn.results)])
-        if any(result not in self._results for result in turn.results) or not (turn.told or turn.results):
-            return None
-        return place if place < self._last_user and not self._has_other_answer(turn, place + 1) else None
-
-    def _has_other_answer(self, turn: HeardTurn, place: int) -> bool:
-        """Returns whether an assistant's message is at the place, and is not what its client made of the turn's."""
-        if self._messages[place].role != "assistant":
-            return False
-        return turn.said is None or find_said(Passages([turn.said]), self._messages[place]) is None
 
     def _find_changed_answers(self, turns: Collection[HeardTurn]) -> None:
         """Finds answers that the client joined, wrapped or cut, and calls that it sends back as text."""
@@ -182,15 +194,18 @@ class _Transcript:
                 continue
             self._calls |= dict.fromkeys(calls.intersection(quoted_ids(message)), place)
             passages = passages or Passages(said.values())
-            passage = find_said(passages, message)
+            content = spoken_bytes(message)
+            passage, cut = passages.last_in(content), passages.cut_to(content)
             if passage is not None:
                 self._said[passage.digest].append(place)
+            elif cut is not None:
+                self._cut[cut.digest].append(place)
 
     def _places_of_summaries(self, turns: Collection[HeardTurn]) -> dict[str, int]:
         """Returns the last place of each text that the agent gave aside and that a message is mostly made of, such as a
         summary by which the client replaced what came before.
         """
-        said = [turn.said for turn in turns if turn.kind in ("aside", "summary") and turn.said is not None]
+        said = [turn.said for turn in turns if turn.kind in _ASIDE and turn.said is not None]
         passages = Passages(one for one in said if one.length >= SHORTEST_SUMMARY)
         found: dict[str, int] = {}
         for place, message in enumerate(self._messages) if said else ():
@@ -199,7 +214,3 @@ class _Transcript:
                 if passage is not None:
                     found[passage.digest] = place
         return found
-
-
-def _first_after(places: Sequence[int], after: int) -> int | None:
-    return next((place for place in places if place > after), None)

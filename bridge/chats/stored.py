@@ -69,5 +69,11 @@ def _heard_turn(chat_id: str, turn: _Turn, known_calls: Mapping[str, str]) -> He
         calls=tuple(known_calls[one] for one in turn.ids if one in known_calls),
         chat=chat_id,
         begins=turn.begins,
-        turn=turn.otid.rpartition("-")[0],
+        turn=_turn_of_otid(turn.otid),
     )
+
+
+def _turn_of_otid(otid: str) -> str:
+    """Returns the id of the turn that sent a message with this otid (see PreparedTurn.messages and quote_otid)."""
+    quoting, is_quote, _ = otid.partition("-result-")
+    return quoting if is_quote else otid.rpartition("-")[0]

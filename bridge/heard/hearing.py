@@ -196,7 +196,9 @@ class Hearing:
 
     def _noted_turn(self, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
         chat = self._chat
-        of_chat = (chat.id, chat.begins, self._turn.id) if chat is not None and chat.id else ("", "", "")
+        of_chat = ("", "", "", "")
+        if chat is not None and chat.id:
+            of_chat = (chat.id, chat.begins, self._turn.id, chat.path[-1].turn if chat.path else "")
         if kind in ("aside", "summary"):
             return HeardTurn(kind, (), (), said, (), "", "", *of_chat)
         told = [message_digest(message) for message in self._newer if message.role == "user"]

@@ -178,10 +178,6 @@ def test_lists_of_another_agent_or_of_another_form_count_as_missing(entry: objec
         {"client": 1},
         {"name": []},
         {"used": "today"},
-        {"used": -1},
-        {"used": 10**400},
-        {"used": float("inf")},
-        {"used": float("nan")},
     ],
 )
 def test_a_malformed_chat_counts_as_missing_and_the_others_stay(row: object) -> None:
@@ -198,6 +194,13 @@ def test_a_malformed_main_chat_is_an_empty_one() -> None:
     lists = ChatLists.of(with_entry({"agent": "agent-1", "current": "a", "chats": {MAIN: {"ids": 5}}}))
     assert lists.chats[MAIN] == Chat(MAIN)
     assert lists.chats["a"].message_ids == (message(1), message(2))
+
+
+@pytest.mark.parametrize("used", [-1, 10**400, float("inf"), float("nan"), 1e300])
+def test_a_time_that_no_clock_shows_is_not_known(used: float) -> None:
+    chats = {"a": {"used": used, "ids": message(3)}}
+    lists = ChatLists.of(agent_with(metadata={METADATA_KEY: {"agent": "agent-1", "current": "a", "chats": chats}}))
+    assert lists.chats["a"].used == 0.0
 
 
 def test_only_true_marks_a_chat_as_broken_off() -> None:
@@ -361,12 +364,12 @@ def test_too_long_a_main_chat_stays_and_so_does_the_entered_one(monkeypatch: pyt
     monkeypatch.setattr(module, "MOST_CHARACTERS", 1_000)
     agent, lists = with_chats(3, each=100)
     context = tuple(map(message, range(100)))
-    lists = lists.add(Chat(MAIN, message_ids=context))
+    lists = lists.add(Chat(MAIN, message_ids=context)).add(replace(lists.chats["1"], client="key", name="one"))
     changed = as_letta_returns(agent, lists.change_to("1", agent, NOW, broken_off=False))
     again = ChatLists.of(changed)
     assert set(again.chats) == {MAIN, "1"}
     assert again.chats[MAIN].message_ids == context
-    assert again.chats["1"].message_ids == lists.chats["1"].message_ids
+    assert again.chats["1"] == replace(lists.chats["1"], used=NOW)
 
 
 # --- without chats ------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from bridge.heard.records import HeardTurn, TurnKind
 ROOT = "message-system"
 
 
-def turn(name: str, chat: str, begins: str, kind: TurnKind = "ended") -> HeardTurn:
-    return HeardTurn(kind, chat=chat, begins=begins, turn=name)
+def turn(name: str, chat: str, begins: str, kind: TurnKind = "ended", *, after: str = "") -> HeardTurn:
+    """A turn that begins at the end of another one, such as "end-a1", comes after that one, if `after` names none."""
+    return HeardTurn(kind, chat=chat, begins=begins, turn=name, after=after or begins.removeprefix("end-"))
 
 
 def aside(name: str, chat: str, kind: TurnKind = "aside") -> HeardTurn:
@@ -45,6 +46,11 @@ def test_a_chat_that_parted_has_the_turns_before_in_common() -> None:
     paths = paths_of_chats(turns, ROOT)
     assert names(turns) == {"A": ["a1", "a2", "a3", "a4"], "B": ["a1", "a2", "b3", "b4"]}
     assert paths["B"][1] is paths["A"][1]
+
+
+def test_a_chat_that_parts_at_the_end_of_another_has_all_its_turns_in_common() -> None:
+    turns = [turn("a1", "A", ROOT), turn("b2", "B", "end-a1"), turn("a2", "A", "end-a1"), turn("b3", "B", "end-b2")]
+    assert names(turns) == {"A": ["a1", "a2"], "B": ["a1", "b2", "b3"]}
 
 
 def test_a_chat_may_part_from_one_that_parted_itself() -> None:
@@ -82,7 +88,7 @@ def test_an_aside_belongs_to_the_path_of_its_chat() -> None:
 
 def test_a_chat_that_parted_has_the_asides_before_in_common_and_not_those_after() -> None:
     turns = [turn("a1", "A", ROOT), aside("before", "A"), turn("a2", "A", "end-a1"), aside("after", "A")]
-    turns += [turn("b2", "B", "end-a1")]
+    turns += [turn("b2", "B", "end-a1", after="before")]
     assert names(turns) == {"A": ["a1", "before", "a2", "after"], "B": ["a1", "before", "b2"]}
 
 

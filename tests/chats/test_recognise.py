@@ -77,10 +77,16 @@ class Agent:
                 chat=chat,
                 begins=context[-1],
                 turn=name,
+                after=self._turn_before(chat, context[-1]),
             )
         )
         context += [f"{name}/told", f"{name}/said"]
         return name
+
+    def _turn_before(self, chat: str, begins: str) -> str:
+        """Returns the id of the last turn in the chat's path, which for a new chat that parted ends with `begins`."""
+        path = self.paths.get(chat, ())
+        return path[-1].turn if path else begins.partition("/")[0]
 
     def talk(self, chat: str, *messages: Message) -> None:
         """Notes the turns of a whole talk: each assistant message is the answer to what comes before it."""
@@ -174,7 +180,7 @@ def test_answers_of_other_clients_do_not_hide_those_of_the_chat() -> None:
     agent.talk("A", user("Begin"), said(LONG.format("dogs")))
     agent.talk("theirs", user("Begin"), said(wrapped))
     assert agent.place(user("Begin"), said(wrapped), NEXT) == ("theirs", None)
-    assert agent.place(user("Begin"), said(wrapped), NEXT, chats={"A": agent.chats["A"]}) == ("A", None)
+    assert agent.place(said(wrapped), NEXT, chats={"A": agent.chats["A"]}) == ("A", None)
 
 
 # --- equal beginnings ---------------------------------------------------------------------------------
@@ -278,7 +284,7 @@ def test_one_of_several_messages_that_was_changed_parts_before_all_of_them() -> 
     assert agent.place(*ONE, user("First"), user("Other")) == ("A", agent.end_of("A", 1))
     assert agent.place(*ONE, user("First")) == ("A", agent.end_of("A", 1))
     assert agent.place(*ONE, user("First"), user("Second")) == ("A", agent.end_of("A", 1))
-    assert agent.place(*ONE, user("First"), user("Second"), NEXT) == ("A", None)
+    assert agent.place(*ONE, user("First"), user("Second"), NEXT) == ("A", agent.end_of("A", 1))
 
 
 def test_a_message_that_was_answered_earlier_may_come_again() -> None:
@@ -340,26 +346,22 @@ def test_a_transcript_parts_after_what_several_chats_have_in_common(parted: Agen
 # --- answers that were lost, changed or short ---------------------------------------------------------
 
 
-def test_nothing_parts_from_a_message_that_stays_although_its_answer_was_lost(agent: Agent) -> None:
-    assert agent.place(*ONE, *TWO, THREE[0], NEXT) == ("A", None)
+def test_a_message_whose_answer_was_lost_is_asked_again_unless_a_later_answer_is_there(agent: Agent) -> None:
+    assert agent.place(*ONE, *TWO, THREE[0], NEXT) == ("A", agent.end_of("A", 2))
     assert agent.place(*ONE, TWO[0], *THREE, NEXT) == ("A", None)
     found = agent.find(ONE[0], *TWO, *THREE, NEXT)
     assert found == FoundChat("A", tuple(agent.paths["A"]))
 
 
-def test_a_message_whose_answer_was_lost_tells_chats_apart() -> None:
-    agent = Agent()
-    agent.talk("A", *ONE, *TWO)
-    agent.talk("B", *ONE)
-    chats = {"A": Chat("A", name="a"), "B": Chat("B", name="b", used=99.0)}
-    assert agent.place(*ONE, TWO[0], NEXT, name="b", chats=chats) == ("A", None)
+def test_equal_first_words_alone_show_no_chat(agent: Agent) -> None:
+    assert agent.find(ONE[0], NEXT) is None
 
 
-def test_a_turn_that_was_broken_off_stays_if_its_message_does() -> None:
+def test_a_turn_that_was_broken_off_is_made_again() -> None:
     agent = Agent()
     agent.talk("A", *ONE)
     agent.hears("A", *ONE, user("Stop"), kind="broken off")
-    assert agent.place(*ONE, user("Stop"), NEXT) == ("A", None)
+    assert agent.place(*ONE, user("Stop"), NEXT) == ("A", agent.end_of("A", 1))
     assert agent.place(*ONE, user("Stop")) == ("A", agent.end_of("A", 1))
     assert agent.place(*ONE, NEXT) == ("A", agent.end_of("A", 1))
 
@@ -476,8 +478,9 @@ def test_a_result_that_was_taken_back_parts_before_its_turn(calling: Agent) -> N
     assert calling.place(user("Read it"), called(call_id(1)), NEXT) == ("A", calling.end_of("A", 1))
 
 
-def test_a_result_that_stays_although_the_answer_was_lost_parts_nothing(calling: Agent) -> None:
-    assert calling.place(user("Read it"), called(call_id(1)), result(call_id(1)), NEXT) == ("A", None)
+def test_a_result_is_given_again_if_the_answer_was_lost(calling: Agent) -> None:
+    lost = [user("Read it"), called(call_id(1)), result(call_id(1)), NEXT]
+    assert calling.place(*lost) == ("A", calling.end_of("A", 1))
 
 
 def test_a_call_whose_result_the_client_does_not_send_stays_open_in_its_chat(calling: Agent) -> None:
@@ -644,17 +647,13 @@ def test_an_attempt_again_is_not_found_in_a_chat_that_parted_later() -> None:
 
 @dataclass(eq=False)
 class Node:
-    """A turn in the tree of all talks. `end`: the last message in its context. `is_plain`: the agent was told nothing
-    but `new`. `comes_again`: its words were said a second time, so that they do not tell which turn is meant.
-    """
+    """A turn in the tree of all talks. `end`: the last message in its context."""
 
     parent: Node | None
     new: tuple[Message, ...] = ()
     answer: Message | None = None
     note: HeardTurn | None = None
     end: str = ROOT
-    is_plain: bool = True
-    comes_again: bool = False
     summary: Message | None = None
 
     @property
@@ -695,10 +694,9 @@ class Client:
         told = self.agent.noted.pop().told
         del self.agent.contexts[chat][-2:]
         is_plain = len(told) == sum(one.role == "user" for one in new)
-        node = Node(before, new, self.answer(reply if is_plain else "long"), is_plain=is_plain)
+        node = Node(before, new, self.answer(reply if is_plain else "long"))
         self.agent.hears(chat, *transcript, answer=node.answer)
         node.note, node.end = self.agent.noted[-1], self.agent.contexts[chat][-1]
-        node.comes_again = any(one.new == new for one in self.nodes)
         self.newest[chat] = node
         self.nodes.append(node)
         if sums_up:
@@ -711,9 +709,8 @@ class Client:
         if action == "begin" or not self.nodes:
             return self.root, (user(self.unique("Begin")),)
         at = newest[number % len(newest)] if action == "go on" else self.nodes[number % len(self.nodes)]
-        if action == "again" and at.answer is not None:
+        if action == "again":
             assert at.parent is not None
-            at.comes_again = True
             return at.parent, at.new
         results = tuple(map(result, at.calls)) if number % 3 else ()
         # With more words after results that were answered, the transcript looks as if that answer had been lost.
@@ -728,8 +725,6 @@ class Client:
             return [*new], {"follows": before.note.turn}
         if form == "summed up" and before.summary is not None and not before.calls:
             return [user(f"Summary: {before.summary.text}"), *new], {}
-        if form == "answer lost" and self.can_lose_answer(before):
-            before.answer = None
         return [*self.old_messages(before, form), *new], {}
 
     def old_messages(self, before: Node, form: str) -> list[Message]:
@@ -743,12 +738,6 @@ class Client:
         if form == "joined" and parent.answer is not None and self.can_join(parent, before):
             return [*old[: -len(before.new) - 2], said(f"{parent.answer.text}\n\n{last.text}")]
         return old
-
-    def can_lose_answer(self, node: Node) -> bool:
-        """Returns whether the turn is known by its words alone. They are new ones, if the answer before is not lost."""
-        parent = node.parent
-        is_after_answer = parent is not None and (parent is self.root or parent.answer is not None)
-        return is_after_answer and node.is_plain and not node.comes_again and not node.calls
 
     @staticmethod
     def can_join(*nodes: Node) -> bool:
@@ -790,7 +779,7 @@ class Client:
 steps = st.tuples(
     st.sampled_from(["go on", "go on", "fork", "again", "begin"]),
     st.integers(0, 60),
-    st.sampled_from(["whole", "cut", "wrapped", "answer lost", "joined", "summed up", "follows"]),
+    st.sampled_from(["whole", "cut", "wrapped", "joined", "summed up", "follows"]),
     st.sampled_from(["long", "short", "two calls", "text and call"]),
     st.booleans(),
 )

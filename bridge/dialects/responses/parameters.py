@@ -33,13 +33,14 @@ PARAMETERS = (
     (
         "previous_response_id",
         "enforced",
-        "the agent remembers the conversation; only its newest response can be named, because it has one history",
+        "the agent remembers the conversation; only its newest response can be named, because it has one history; with"
+        " [`BRIDGE_CHATS=each`](chats.md), any",
     ),
     ("store", "enforced", "unless it is `false`, the response can be read for an hour, with the key that asked for it"),
     ("conversation", "enforced", "a name for the conversation, as in the header `X-Session-Id`"),
     ("temperature, top_p, max_output_tokens, max_tool_calls", "accepted", "the agent's own settings apply"),
     ("reasoning, text.verbosity, truncation, service_tier", "accepted", "the agent's own settings apply"),
-    ("prompt_cache_key", "accepted", "a name for the chat, where BRIDGE_CHATS=each and no session is named"),
+    ("prompt_cache_key", "accepted", "a name for the chat, where `BRIDGE_CHATS=each` and no session is named"),
     ("include, metadata, user and any other field", "accepted", "ignored"),
     ("background", "refused", "an agent's turn is not kept without a client; use a stream"),
     ("prompt", "refused", "the bridge keeps no templates of prompts"),
