@@ -61,6 +61,7 @@ from bridge.turn import (
 
 log = logging.getLogger(__name__)
 
+_NOTHING_KNOWN = MethodChosen("")
 # What a turn says of its chat when the agent's context changes for it.
 _CHANGES_OF_CHAT = {
     "new": "this chat begins with a context of its own",
@@ -216,8 +217,8 @@ class Conversation:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
         new = NewStubs(turn.client)
         with self._offering.taking_back_if_refused(new, gateway, agent.id):
-            told = hearing.told_messages
-            yield from self._run_turn(gateway, turn, access, agent, new, ended, gone, told)
+            about = MethodChosen("", hearing.told_messages, chat.change)
+            yield from self._run_turn(gateway, turn, access, agent, new, ended, gone, about)
         self._chats.leave(gateway, agent, turn)
 
     def _without_results_of_others(self, turn: Turn, new_input: NewInput) -> NewInput:
@@ -264,18 +265,18 @@ class Conversation:
         new: NewStubs,
         previous_turn_ended: bool,
         gone: threading.Event,
-        told: int = 0,
+        about: MethodChosen = _NOTHING_KNOWN,
     ) -> Iterator[TurnEvent]:
         """Chooses the interception method, gives the agent the stubs and instructions, and runs the method. Missing
         stubs are made, and added to `new`. `access`: the tools by which the agent reaches those that it does not get.
-        `told`: how many older messages of the transcript are told to the agent in this turn.
+        `about`: what is known of the turn before the method is chosen.
         """
         current_trace().set_agent(agent.id, agent.name, agent.type)
         offering, new_input = self._offering, turn.new_input
         chosen = offering.choose_method(agent, turn.tool_choice, turn.methods)
         features, method = chosen.features, chosen.method
         _check_images((*new_input.unheard, *new_input.user_messages), features)
-        yield MethodChosen(method.name, told)
+        yield replace(about, method=method.name)
         stubs = offering.make_stubs(agent, chosen, turn.tools)
         offering.store_instructions(gateway, agent, new_input)
         unfinished = None if previous_turn_ended else names_of_our_tools(agent)

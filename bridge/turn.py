@@ -315,11 +315,13 @@ class Binding:
 @dataclass(frozen=True, slots=True)
 class MethodChosen:
     """The first event of a turn apart from notices: its interception method, "none" if no agent is asked. `told`: how
-    many older messages of the transcript the agent is told in this turn, because it has not heard them.
+    many older messages of the transcript the agent is told in this turn, because it has not heard them. `chat`: how the
+    context changed for the turn's chat, "new", "back" or "parted"; "" if it did not change.
     """
 
     method: str
     told: int = 0
+    chat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

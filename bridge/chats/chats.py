@@ -185,9 +185,11 @@ def _chat_for(
     if ids is None:  # Letta has summed up since what both have
         return new, (), "new"
     has_other_name = name not in ("", chat.name) and chat.name != "" and not _answers_open_call(chat, turn)
+    # Somebody may have removed all messages of the agent: then it knows nothing of what is noted.
+    path = found.path if ids else ()
     if ids == chat.message_ids and (chat.id == MAIN or not has_other_name):
-        return replace(chat, name=name or chat.name), found.path, "back"
-    return replace(new, message_ids=ids, name=name or chat.name), found.path, "parted"
+        return replace(chat, name=name or chat.name), path, "back"
+    return replace(new, message_ids=ids, name=name or chat.name), path, "parted"
 
 
 def _ids_up_to(chat: Chat, lists: ChatLists, last: str | None) -> tuple[str, ...] | None:

@@ -34,6 +34,7 @@ def log_fields(record: TurnRecord) -> JsonObject:
         "tools": record.tools,
         "results": record.results,
         "told": record.told,
+        "chat": record.chat,
         "calls": [step.name[:LONGEST_NAME] for step in record.calls[:MOST_NAMES]],
         "own_calls": record.own_calls,
         "behind_search": record.behind_search,

@@ -111,8 +111,8 @@ class RecordBuilder:
     def _note_event(self, event: TurnEvent) -> None:
         """Notes what an event says about the turn, such as its interception method. Other events are ignored."""
         match event:
-            case MethodChosen(method, told):
-                self._fields |= {"method": method, "told": told}
+            case MethodChosen(method, told, chat):
+                self._fields |= {"method": method, "told": told, "chat": chat}
             case RunStarted(run_id):
                 self._fields["run_id"] = run_id
             case Stopped(reason):

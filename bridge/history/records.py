@@ -57,6 +57,7 @@ class TurnRecord:
     "client_gone", or the code of the error that ended the attempt. `ended`: no error ended the attempt, so no other
     attempt repeats its calls and results. Counts: `tools` the client's tools, `called` the calls for the client,
     `results` the results from the client, `told` the older messages that the agent was told,
+    `chat` how the context changed for the turn's chat, "" if it did not (see MethodChosen),
     `behind_search` the tools of the client that the agent could only find,
     `closed_calls` earlier calls that no client has to answer any more,
     `own_calls` the calls of the agent's own tools, `characters` the characters of the answer. `reply_format`: whether
@@ -87,6 +88,7 @@ class TurnRecord:
     tools: int = 0
     results: int = 0
     told: int = 0
+    chat: str = ""
     behind_search: int = 0
     called: int = 0
     closed_calls: int = 0

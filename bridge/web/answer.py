@@ -158,6 +158,8 @@ class Answers:
             response.headers["X-Bridge-Method"] = chosen.method
         if chosen and chosen.told:
             response.headers["X-Bridge-Told"] = str(chosen.told)
+        if chosen and chosen.chat:
+            response.headers["X-Bridge-Chat"] = chosen.chat
         if outcome is not None:
             response.headers[FORMAT_HEADER] = outcome
         return response

@@ -9,7 +9,8 @@ from flask import Flask, Response, request
 METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
 HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent, X-Bridge-Aside"
 EXPOSED = (
-    "X-Bridge-Method, X-Bridge-Told, X-Bridge-Format, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id, Retry-After"
+    "X-Bridge-Method, X-Bridge-Told, X-Bridge-Chat, X-Bridge-Format, X-Bridge-Letta-Calls, Server-Timing, X-Request-Id,"
+    " Retry-After"
 )
 # Seconds for which a browser remembers what is allowed.
 KEPT_SECONDS = "600"

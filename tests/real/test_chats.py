@@ -61,7 +61,7 @@ def test_words_that_were_taken_back_are_not_in_the_context(agent: Agent, bridge:
     talk.say("Second.\n!say Two.")
     earlier = [*talk.messages]
     talk.messages = [*begin]
-    talk.say("Second.\n!say Two.")
+    assert talk.say("Second.\n!say Two.").headers["X-Bridge-Chat"] == "parted"
     assert story(talk) == ["user: First.", "assistant: One.", "user: Second."]
     talk.messages = [*begin]
     talk.say("Changed.\n!say Three.")

@@ -34,6 +34,10 @@ TURN_HEADERS: Schema = {
         "description": "How many older messages the agent was told, if any.",
         "schema": WHOLE_NUMBER,
     },
+    "X-Bridge-Chat": {
+        "description": "With BRIDGE_CHATS=each: how the agent's context changed for this chat, if it did.",
+        "schema": {"enum": ["new", "back", "parted"]},
+    },
     FORMAT_HEADER: {
         "description": "With `response_format`: whether the reply has this form.",
         "schema": {"enum": ["valid", "invalid", "unchecked"]},
