@@ -97,6 +97,8 @@ def two_chats(agent: Agent, bridge: Service, *, stream: bool) -> Iterator[None]:
 
 @pytest.mark.fault("the n-th call to Letta fails while chats have contexts of their own")
 @pytest.mark.timeout(1800)
+@pytest.mark.one_server
+@pytest.mark.one_type
 def test_a_failure_of_any_call_mixes_no_chats(world: World, agent_type: str, tmp_path: Path, cases: Cases) -> None:
     step = 1 if FULL else 7
     with world.start_bridge(BRIDGE_CHATS="each", BRIDGE_DATA_DIR=str(tmp_path)) as bridge:
@@ -115,6 +117,8 @@ def test_a_failure_of_any_call_mixes_no_chats(world: World, agent_type: str, tmp
 
 @pytest.mark.fault("workers are killed while chats have contexts of their own")
 @pytest.mark.timeout(1800)
+@pytest.mark.two_servers
+@pytest.mark.one_type
 def test_chats_at_random_keep_their_contexts_when_workers_die(
     world: World, agent_type: str, tmp_path: Path, cases: Cases
 ) -> None:
@@ -154,6 +158,8 @@ def test_chats_at_random_keep_their_contexts_when_workers_die(
 
 @pytest.mark.fault("a worker is killed in a turn, and another chat speaks")
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.two_servers
+@pytest.mark.one_type
 def test_a_chat_that_speaks_after_a_killed_turn_has_its_own_context(
     world: World, agent: Agent, tmp_path: Path, stream: bool, cases: Cases
 ) -> None:

@@ -29,6 +29,7 @@ def story(talk: Talk) -> list[str]:
     return [line for line in talk.story() if not line.startswith("system: [The tool")]
 
 
+@pytest.mark.two_servers
 def test_each_chat_has_a_context_of_its_own(agent: Agent, bridge: Service, stream: bool) -> None:
     one, two = (Talk(agent, WEATHER, stream=stream, bridge=bridge) for _ in range(2))
     one.say("I am Ann.\n!say Hello Ann.")
@@ -53,6 +54,8 @@ def test_a_call_waits_in_its_chat_while_others_speak(agent: Agent, bridge: Servi
     assert story(two) == ["user: Weather?", OSLO.replace("Oslo", "Rome"), "result of weather: 20 degrees"]
 
 
+@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_words_that_were_taken_back_are_not_in_the_context(agent: Agent, bridge: Service, stream: bool) -> None:
     """Regenerates an answer, edits the last message, and goes back to the first version, as chat windows let one do."""
     talk = Talk(agent, stream=stream, bridge=bridge)
@@ -76,6 +79,7 @@ def test_words_that_were_taken_back_are_not_in_the_context(agent: Agent, bridge:
     assert story(talk) == ["user: First.", "assistant: One.", "user: Second.", "assistant: Two.", "user: Back."]
 
 
+@pytest.mark.two_servers
 def test_a_call_that_was_taken_back_is_not_in_the_context(agent: Agent, bridge: Service, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream, bridge=bridge)
     talk.say("First.\n!say One.")
@@ -93,6 +97,8 @@ def test_a_call_that_was_taken_back_is_not_in_the_context(agent: Agent, bridge: 
     ]
 
 
+@pytest.mark.one_type
+@pytest.mark.one_server
 def test_chats_with_equal_beginnings_go_on_apart(agent: Agent, bridge: Service, stream: bool) -> None:
     one, two = (Talk(agent, stream=stream, bridge=bridge) for _ in range(2))
     one.say("Hi.\n!say Hello!")
@@ -104,6 +110,8 @@ def test_chats_with_equal_beginnings_go_on_apart(agent: Agent, bridge: Service, 
     assert story(one) == ["user: Hi.", "assistant: Hello!", "user: I am Ann.", "assistant: Ann.", "user: Bye."]
 
 
+@pytest.mark.one_type
+@pytest.mark.one_server
 def test_a_chat_that_the_agent_does_not_know_is_told_in_a_context_of_its_own(agent: Agent, bridge: Service) -> None:
     other = Talk(agent, bridge=bridge)
     other.say("I am Ann.\n!say Hello Ann.")
@@ -144,6 +152,8 @@ def test_a_lost_store_and_another_bridge_know_the_chats(
         assert story(one) == ["user: I am Ann.", "assistant: Hello Ann.", "user: Changed."]
 
 
+@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_the_main_chat_is_back_after_each_turn_if_the_setting_says_so(
     world: World, agent: Agent, tmp_path: Path, stream: bool
 ) -> None:
@@ -161,6 +171,7 @@ def test_the_main_chat_is_back_after_each_turn_if_the_setting_says_so(
         assert "user: Weather?" not in story_of(agent, ())
 
 
+@pytest.mark.one_type
 def test_memory_is_shared_by_all_chats(remembering: Agent, bridge: Service) -> None:
     agent = remembering
     one, two = (Talk(agent, bridge=bridge) for _ in range(2))
@@ -174,6 +185,7 @@ def test_memory_is_shared_by_all_chats(remembering: Agent, bridge: Service) -> N
 
 
 @pytest.mark.one_type
+@pytest.mark.one_server
 def test_conversations_of_lettas_own_api_have_contexts_of_their_own(agent: Agent, bridge: Service) -> None:
     """Those that the bridge makes: with client tools, and with messages that Letta answers itself."""
     one, two = (new_conversation(agent, bridge) for _ in range(2))
@@ -230,6 +242,7 @@ SAME, OTHER, BACK_TO_MAIN = 2, 3, 5
 
 
 @pytest.mark.one_type
+@pytest.mark.one_server
 def test_a_change_of_the_chat_costs_one_call(world: World, agent: Agent, tmp_path: Path) -> None:
     def calls(talk: Talk) -> int:
         return int(talk.say("Again.").headers["X-Bridge-Letta-Calls"])
