@@ -162,7 +162,8 @@ class Conversation:
                     # A client that left does not run the calls. If it comes back, it gets them in a new attempt.
                     self._open_calls.note(place, turn, [] if gone.is_set() else calls, hold.note_at_end)
                     self._large_offers.note_calls(agent_id, calls if searches else (), hold.note_at_end)
-                    self._newest.note(agent_id, turn, hold.note_at_end)
+                    if not self._chats.has_own_context(agent, turn):
+                        self._newest.note(agent_id, turn, hold.note_at_end)
                     return
                 hold.keep_unfinished_mark()
             if refusal:

@@ -206,6 +206,13 @@ def test_any_answer_of_the_agent_can_be_gone_on_with_by_its_name(side: Side) -> 
     assert side.context()[::2] == ["I am Ann.", "Instead."]
 
 
+def test_the_main_chat_has_a_newest_answer_of_its_own(side: Side) -> None:
+    side.ask(ONE, id="first", is_named=True, chats="one")
+    side.ask(TWO, id="other", is_named=True)
+    side.ask(NEXT, id="second", follows="first", is_named=True, chats="one")
+    assert side.context()[::2] == ["I am Ann.", "Who am I?"]
+
+
 def test_an_answer_that_nobody_knows_any_more_is_refused(side: Side) -> None:
     side.ask(ONE, id="first", is_named=True)
     with pytest.raises(errors.InvalidRequest, match="send the whole conversation"):
