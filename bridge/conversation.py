@@ -12,7 +12,7 @@ from itertools import chain
 
 from bridge.aside import make_helper
 from bridge.catalogue.access import ToolAccess
-from bridge.chats.chats import Chats
+from bridge.chats.chats import Chats, EnteredChat
 from bridge.config import Settings
 from bridge.directory import Directory
 from bridge.errors import Busy, ClientGone, InvalidRequest, LettaError
@@ -130,8 +130,13 @@ class Conversation:
 
     def _run_without_agent(self, turn: Turn) -> Iterator[TurnEvent]:
         yield from events_without_agent()
-        if turn.is_named:
-            self._newest.note_without_agent(self._directory.find_id(turn.model, turn.visible_agents), turn)
+        if not turn.is_named:
+            return
+        agent = self._directory.find(turn.model, turn.visible_agents)
+        if self._chats.has_own_context(agent, turn):
+            self._chats.note_without_agent(agent, turn)
+        else:
+            self._newest.note_without_agent(agent.id, turn)
 
     def _run_when_agent_is_free(self, turn: Turn, hearing: Hearing, gone: threading.Event) -> Iterator[TurnEvent]:
         """Waits until the agent has no other turn, and no open call of another conversation for which the settings tell
@@ -205,14 +210,12 @@ class Conversation:
                 raise ClientGone.before_its_turn()
             agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
-        if not hold.previous_turn_ended and self._chats.has_own_context(agent, turn):
-            agent = yield from wait_for_unseen_runs(gateway, agent)
-        chat = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended)
-        if chat.change:
-            yield Notice(_CHANGES_OF_CHAT[chat.change])
-        agent, ended = chat.agent, chat.previous_turn_ended
         turn, access = self._large_offers.reduce(turn, agent)
+        chat = yield from self._enter_chat(gateway, turn, agent, hold)
+        agent, ended = chat.agent, chat.previous_turn_ended
         new_input = hearing.read_new_input(gateway, agent, chat.heard, previous_turn_ended=ended)
+        if chat.heard is not None and len(agent.message_ids) == 1:
+            new_input = replace(new_input, opens_conversation=True)
         turn = replace(turn, new_input=self._without_results_of_others(turn, new_input))
         if hearing.told_messages:
             yield Notice(f"the agent is told {hearing.told_messages} older messages that it has not heard")
@@ -221,6 +224,25 @@ class Conversation:
             about = MethodChosen("", hearing.told_messages, chat.change)
             yield from self._run_turn(gateway, turn, access, agent, new, ended, gone, about)
         self._chats.leave(gateway, agent, turn)
+
+    def _enter_chat(
+        self, gateway: Gateway, turn: Turn, agent: Agent, hold: AgentHold
+    ) -> Generator[Notice, None, EnteredChat]:
+        """Puts the turn's chat into the agent's context, unless the turn is refused in any case."""
+        if self._chats.has_own_context(agent, turn):
+            if not hold.previous_turn_ended:
+                agent = yield from wait_for_unseen_runs(gateway, agent)
+            self._check_offer(turn, agent)
+        chat = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended)
+        if chat.change:
+            yield Notice(_CHANGES_OF_CHAT[chat.change])
+        return chat
+
+    def _check_offer(self, turn: Turn, agent: Agent) -> None:
+        """Raises the errors that the turn would meet anyway: its method, pictures or tools are not possible."""
+        chosen = self._offering.choose_method(agent, turn.tool_choice, turn.methods)
+        _check_images(turn.new_input.user_messages, chosen.features)
+        self._offering.make_stubs(agent, chosen, turn.tools)
 
     def _without_results_of_others(self, turn: Turn, new_input: NewInput) -> NewInput:
         """Returns the new input without older results in the transcript that are for calls of another client."""

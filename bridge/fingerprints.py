@@ -142,11 +142,15 @@ class Passages:
         self._short = sorted({len(start) for start in self._starts} - {LONGEST_START}, reverse=True)
 
     def last_in(self, content: bytes) -> Passage | None:
-        """Returns the last passage in a text, if the passages make up at least half of it, otherwise None. A passage
-        shorter than a start only counts at the beginning of the text and behind another passage, because its few bytes
-        may be in any text.
+        """Returns the last passage in a text, if the passages make up at least half of it, otherwise None."""
+        return next(reversed(self.all_in(content)), None)
+
+    def all_in(self, content: bytes) -> list[Passage]:
+        """Returns the passages in a text, in their order, if they make up at least half of it, otherwise none. One that
+        is shorter than a start only counts at the beginning of the text and behind another passage, because its few
+        bytes may be in any text.
         """
-        last, covered, at, follows = None, 0, 0, True
+        parts, covered, at, follows = list[Passage](), 0, 0, True
         left = _HASHED_FOR_EACH_BYTE * len(content) + _LEAST_HASHED
         starts = self._starts
         while starts and at < len(content) and left > 0:
@@ -159,10 +163,10 @@ class Passages:
                 short = next((length for length in self._short if start[:length] in starts), 0)
                 found = next(iter(starts[start[:short]].values())) if short else None
             follows = found is not None
-            last = found or last
+            parts += [found] if found else []
             covered += found.length if found else 0
             at += found.length if found else 1
-        return last if 2 * covered >= len(content) else None
+        return parts if 2 * covered >= len(content) else []
 
     def cut_to(self, content: bytes) -> Passage | None:
         """Returns a passage that is longer and begins with the text, as far as the digests of its beginnings tell."""

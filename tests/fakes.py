@@ -267,13 +267,17 @@ class FakeGateway:
         kept = self._kept(agent_id)
         return self._features.message_rewrite and kept.rewrite(message_id, text)
 
-    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+    def newest_messages(
+        self, agent_id: str, limit: int, *, including: str = "", further: int = 0
+    ) -> list[StoredMessage]:
         self._called("newest_messages")
         kept = self._kept(agent_id)
         newest = kept.messages[-limit:]
         if not including or any(message.id == including for message in newest):
             return newest
-        return [message for message in kept.messages if message.id not in kept.elsewhere][-limit:]
+        own = [message for message in kept.messages if message.id not in kept.elsewhere]
+        found = any(message.id == including for message in own[-limit:])
+        return own[-limit:] if found else own[-max(limit, further) :]
 
     def runs_under_way(self, agent_id: str) -> list[str]:
         self._called("runs_under_way")

@@ -4,6 +4,7 @@ context, with one change of the agent. A chat that goes on in the next turn cost
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id
 from bridge.chats.names import name_of_session, place_of_chat
-from bridge.chats.paths import paths_of_chats
+from bridge.chats.paths import is_whole, paths_of_chats
 from bridge.chats.recognise import FoundChat, find_chat, find_chat_of_attempt
 from bridge.chats.stored import calls_by_message, turns_of_chat
 from bridge.config import Settings
-from bridge.errors import InvalidRequest
+from bridge.errors import BridgeError, InvalidRequest
 from bridge.heard.hearing import LOOK_BACK, HeardChat
 from bridge.heard.records import HeardTurn, HeardTurns
 from bridge.interception.close_held import find_held_request, names_of_own_tools, own_tool_error
@@ -23,6 +24,8 @@ from bridge.letta.gateway import Agent, AgentChange, Gateway, StoredMessage
 from bridge.store.port import Store
 from bridge.sync.ownership import is_ours
 from bridge.turn import Turn
+
+log = logging.getLogger(__name__)
 
 # What is noted of the chats of one agent has this name, so that it is never taken for what is noted of all together.
 _LISTENER = "{agent_id}/chats"
@@ -47,12 +50,6 @@ class Chats:
         self._store = store
         self._settings = settings
 
-    @property
-    def are_used(self) -> bool:
-        """Whether any agent has several, as far as the settings say."""
-        modes = [self._settings.chats.default, *self._settings.chats.by_agent.values()]
-        return any(mode not in ("one", None) for mode in [*modes, *(key.chats for key in self._settings.api_keys)])
-
     def has_own_context(self, agent: Agent, turn: Turn) -> bool:
         """Returns whether the turn is of a chat with a context of its own, not of the main chat."""
         mode = turn.chats or self._settings.chats.for_agent(agent.id, agent.name)
@@ -71,53 +68,77 @@ class Chats:
 
     def enter(self, gateway: Gateway, agent: Agent, turn: Turn, *, previous_turn_ended: bool) -> EnteredChat:
         """Puts the turn's chat into the agent's context. The agent must be locked and have no run under way."""
-        lists = ChatLists.of(agent)
         if not self.has_own_context(agent, turn):
-            return self._put(gateway, agent, lists, MAIN, previous_turn_ended)
-        found = self._find(gateway, agent, lists, turn)
+            return self.enter_main(gateway, agent, previous_turn_ended=previous_turn_ended)
+        noted = self._noted_turns(agent)
+        lists = ChatLists.of(agent).without_stale(noted)
+        found = self._find(gateway, agent, lists, turn, noted)
         chat, path, change = _chat_for(found, lists, turn, _name_of(turn))
-        entered = self._put(gateway, agent, lists.add(chat), chat.id, previous_turn_ended)
-        heard = HeardChat(_listener(agent), chat.id, entered.agent.message_ids[-1], path)
+        before = lists.chats[found.chat_id] if found is not None else None
+        # A chat of another name is not abandoned: its client goes on there, too.
+        abandoned = before.id if before is not None and change == "parted" and chat.name == before.name else ""
+        entered = self._put(gateway, agent, lists.add(chat), chat.id, previous_turn_ended, abandoned)
+        swap = ChatLists.of(entered.agent).swap
+        heard = HeardChat(_listener(agent), chat.id, entered.agent.message_ids[-1], path, swap)
         return replace(entered, heard=heard, change=change if entered.change else "")
 
     def enter_main(self, gateway: Gateway, agent: Agent, *, previous_turn_ended: bool) -> EnteredChat:
-        """Puts the main chat into the agent's context, for what is not a turn of the bridge."""
-        return self._put(gateway, agent, ChatLists.of(agent), MAIN, previous_turn_ended)
+        """Puts the main chat into the agent's context."""
+        if not agent.has_chats:
+            return EnteredChat(agent, None, previous_turn_ended)
+        lists = ChatLists.of(agent).without_stale(self._noted_turns(agent))
+        return self._put(gateway, agent, lists, MAIN, previous_turn_ended)
 
     def has_main_in_context(self, agent: Agent) -> bool:
         return ChatLists.of(agent).current == MAIN
 
     def leave(self, gateway: Gateway, agent: Agent, turn: Turn) -> None:
-        """Puts the main chat back after a turn that ended well, if BRIDGE_CHATS says so."""
+        """Puts the main chat back after a turn that ended well, if BRIDGE_CHATS says so. Only logs a failure, because
+        the agent has answered: the next turn of the main chat puts it back, too.
+        """
         mode = turn.chats or self._settings.chats.for_agent(agent.id, agent.name)
-        if mode == "each+main" and self.has_own_context(agent, turn):
+        if mode != "each+main" or not self.has_own_context(agent, turn):
+            return
+        try:
             self.enter_main(gateway, gateway.agent(agent.id), previous_turn_ended=True)
+        except BridgeError as fault:
+            log.warning("the main chat of an agent could not be put back: %s", fault.message)
 
     def chat_of_aside(self, agent: Agent, turn: Turn) -> HeardChat | None:
         """Returns the chat that a turn aside is about, as far as the notes tell; None for the main chat."""
         if not self.has_own_context(agent, turn):
             return None
         lists = ChatLists.of(agent)
-        paths = self._noted_paths(agent, lists)
-        found = find_chat(turn, _name_of(turn), _chats_of_client(lists, turn), paths)
+        paths = paths_of_chats(self._noted_turns(agent), lists.system_id)
+        found = find_chat(turn, _name_of(turn), _chats_of_client(lists, turn), paths, lists.system_id)
         return HeardChat(_listener(agent), found.chat_id if found else "", "", found.path if found else ())
+
+    def note_without_agent(self, agent: Agent, turn: Turn) -> None:
+        """Notes that the turn, in which the agent was not asked, stands in its chat, so that others can follow it."""
+        chat = self.chat_of_aside(agent, turn)
+        if chat is not None and chat.id:
+            after = chat.path[-1].turn if chat.path else ""
+            noted = HeardTurn("aside", chat=chat.id, turn=turn.id, after=after)
+            HeardTurns(self._store, chat.listener).note(noted)
 
     # --- which chat it is -----------------------------------------------------------------------------
 
-    def _find(self, gateway: Gateway, agent: Agent, lists: ChatLists, turn: Turn) -> FoundChat | None:
+    def _find(
+        self, gateway: Gateway, agent: Agent, lists: ChatLists, turn: Turn, noted: Sequence[HeardTurn]
+    ) -> FoundChat | None:
         """Returns the chat that the turn goes on with, None if it begins a new one."""
         chats, name = _chats_of_client(lists, turn), _name_of(turn)
         if not turn.transcript and not turn.follows:
             named = [chat for chat in chats.values() if name and chat.name == name]
             return FoundChat(max(named, key=lambda chat: chat.used).id, ()) if named else None
-        paths = self._noted_paths(agent, lists)
+        paths = paths_of_chats(noted, lists.system_id)
         if turn.repeated:
             of_attempt = find_chat_of_attempt(turn, chats, paths) or _chat_with_message_of(
                 turn, chats, paths, self._read_stored(gateway, agent)
             )
             if of_attempt is not None:
                 return of_attempt
-        found = find_chat(turn, name, chats, paths) or _chat_that_waits(lists, chats, turn, paths)
+        found = find_chat(turn, name, chats, paths, lists.system_id) or _chat_that_waits(lists, chats, turn, paths)
         if found is None:
             found = self._find_by_stored_messages(gateway, agent, lists, turn, paths)
         if turn.follows and (found is None or _ids_up_to(lists.chats[found.chat_id], lists, found.parts_after) is None):
@@ -129,16 +150,17 @@ class Chats:
             )
         return found
 
-    def _noted_paths(self, agent: Agent, lists: ChatLists) -> dict[str, list[HeardTurn]]:
-        noted = [*HeardTurns(self._store, _listener(agent)).newest_first()]
-        return paths_of_chats(noted[::-1], lists.system_id)
+    def _noted_turns(self, agent: Agent) -> list[HeardTurn]:
+        """Returns the noted turns of all chats of the agent, the oldest first."""
+        return [*HeardTurns(self._store, _listener(agent)).newest_first()][::-1]
 
     def _find_by_stored_messages(
         self, gateway: Gateway, agent: Agent, lists: ChatLists, turn: Turn, paths: dict[str, list[HeardTurn]]
     ) -> FoundChat | None:
         """Finds the chat by the agent's stored messages, if there are chats of which the notes are lost."""
         chats = _chats_of_client(lists, turn)
-        lost = [chat for chat in chats.values() if chat.message_ids and chat.id not in paths]
+        root = lists.system_id
+        lost = [chat for chat in chats.values() if chat.message_ids and not is_whole(paths.get(chat.id, ()), root)]
         has_answers = turn.follows or any(message.role == "assistant" for message in turn.transcript)
         if not (lost and has_answers):
             return None
@@ -147,7 +169,7 @@ class Chats:
             rows[row.id].append(row)
         calls = calls_by_message(turn.call_ids, sorted(turn.known_calls))
         read = {chat.id: turns_of_chat(chat, lists.system_id, rows, calls) for chat in lost}
-        found = find_chat(turn, _name_of(turn), chats, read)
+        found = find_chat(turn, _name_of(turn), chats, read, root)
         # Stored turns are not those of the notes: what the chat has heard is then read from the server, too.
         return None if found is None else replace(found, path=())
 
@@ -157,16 +179,23 @@ class Chats:
     # --- the change of the agent ----------------------------------------------------------------------
 
     def _put(
-        self, gateway: Gateway, agent: Agent, lists: ChatLists, chat_id: str, previous_turn_ended: bool
+        self,
+        gateway: Gateway,
+        agent: Agent,
+        lists: ChatLists,
+        chat_id: str,
+        previous_turn_ended: bool,
+        abandoned: str = "",
     ) -> EnteredChat:
         """Puts the chat into the context unless it is there. Raises LettaConflict while the agent's owner has to decide
         on a call in the present chat: nobody could, if another chat were in the context.
         """
-        if chat_id == lists.current or not lists.system_id:
+        is_corrected = lists.swap != ChatLists.of(agent).swap
+        if (chat_id == lists.current and not is_corrected) or not lists.system_id:
             return EnteredChat(agent, None, previous_turn_ended)
         _check_own_calls(gateway, agent)
         ended = not lists.chats[chat_id].is_broken_off
-        change = lists.change_to(chat_id, agent, time.time(), broken_off=not previous_turn_ended)
+        change = lists.change_to(chat_id, agent, time.time(), broken_off=not previous_turn_ended, abandoned=abandoned)
         agent = gateway.change_agent(agent.id, _keeping_parallel_calls(gateway, agent, change))
         return EnteredChat(agent, None, ended, "back")
 

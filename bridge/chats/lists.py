@@ -10,15 +10,15 @@ import base64
 import binascii
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from bridge.letta.gateway import Agent, AgentChange
+from bridge.heard.records import HeardTurn
+from bridge.letta.gateway import CHATS_ENTRY, Agent, AgentChange
 from bridge.turn import JsonObject
 
-# The name of the bridge's entry in the agent's metadata.
-METADATA_KEY = "letta-tool-bridge-chats"
+METADATA_KEY = CHATS_ENTRY
 # The chat of whoever talks to the agent without the bridge, and of the bridge where agents have one chat.
 MAIN = "main"
 # How many chats of an agent are kept, and how many characters their lists may have together. Beyond that, the chat that
@@ -27,6 +27,8 @@ MAIN = "main"
 MOST_CHATS = 50
 MOST_CHARACTERS = 100_000
 
+# For so many seconds less, an abandoned chat counts as used: it is let go before those that are not.
+_UNUSED = 30 * 86_400.0
 # A time that no clock shows.
 _NEVER = 1e12
 _PREFIX = "message-"
@@ -50,12 +52,15 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class ChatLists:
-    """The chats of the agent with this id, and its present context. Always has `current`, and `main`."""
+    """The chats of the agent with this id, and its present context. Always has `current`, and `main`. `swap` names the
+    change by which the current chat came into the context, "" if there was none.
+    """
 
     agent_id: str
     system_id: str
     current: str
     chats: Mapping[str, Chat] = field(default_factory=dict)
+    swap: str = ""
 
     @classmethod
     def of(cls, agent: Agent) -> ChatLists:
@@ -63,10 +68,10 @@ class ChatLists:
         then the present context is that of the main chat.
         """
         system_id, *context = agent.message_ids or ("",)
-        current, chats = _read_entry(agent.id, agent.metadata.get(METADATA_KEY))
+        current, swap, chats = _read_entry(agent.id, agent.metadata.get(METADATA_KEY))
         chats.setdefault(MAIN, Chat(MAIN))
         chats[current] = replace(chats.get(current) or Chat(current), message_ids=tuple(context))
-        return cls(agent.id, system_id, current, chats)
+        return cls(agent.id, system_id, current, chats, swap)
 
     @property
     def is_kept(self) -> bool:
@@ -77,15 +82,39 @@ class ChatLists:
         """Adds a chat, or replaces the one with its id."""
         return replace(self, chats={**self.chats, chat.id: chat})
 
-    def change_to(self, chat_id: str, agent: Agent, now: float, *, broken_off: bool) -> AgentChange:
+    def without_stale(self, turns: Sequence[HeardTurn]) -> ChatLists:
+        """Returns the lists without those that are older than the noted `turns` say, if another program has written the
+        metadata back as it had read it before a change: the context is that of the chat that spoke last.
+        """
+        spoken = [turn for turn in turns if turn.chat and turn.swap]
+        known = [at for at, turn in enumerate(spoken) if turn.swap == self.swap]
+        later = spoken[known[-1] + 1 :] if known else []
+        if not later:
+            return self
+        current, context = later[-1].chat, self.chats[self.current].message_ids
+        stale = {self.current, *(turn.chat for turn in later)} - {MAIN}
+        chats = {chat.id: chat for chat in self.chats.values() if chat.id not in stale}
+        chats[current] = replace(self.chats.get(current) or Chat(current), message_ids=context)
+        return replace(self, current=current, swap=later[-1].swap, chats=chats)
+
+    def change_to(
+        self, chat_id: str, agent: Agent, now: float, *, broken_off: bool, abandoned: str = ""
+    ) -> AgentChange:
         """Returns the change of the agent that puts the chat into its context, and its present context among the lists.
-        `broken_off`: the last turn of the present chat did not end.
+        `broken_off`: the last turn of the present chat did not end. `abandoned`: the chat from which the new one parts,
+        as its client took back what it has said there.
         """
         left = replace(self.chats[self.current], used=now, is_broken_off=broken_off)
         entered = replace(self.chats[chat_id], used=now)
-        kept = _within_limits({**self.chats, left.id: left, entered.id: entered}, entered.id)
+        chats = {**self.chats, left.id: left, entered.id: entered}
+        if abandoned in chats:
+            chats[abandoned] = replace(chats[abandoned], used=max(0.0, now - _UNUSED))
+        if not left.message_ids and left.id not in (MAIN, chat_id):  # no turn of it came to anything
+            del chats[left.id]
+        kept = _within_limits(chats, entered.id)
         entry: JsonObject = {
             "agent": self.agent_id,
+            "swap": secrets.token_hex(4),
             "current": chat_id,
             "chats": {chat.id: _entry_of(chat, with_ids=chat.id != chat_id) for chat in kept},
         }
@@ -141,15 +170,15 @@ def _entry_of(chat: Chat, *, with_ids: bool) -> JsonObject:
     return entry
 
 
-def _read_entry(agent_id: str, entry: object) -> tuple[str, dict[str, Chat]]:
-    """Returns the id of the current chat, and all chats."""
+def _read_entry(agent_id: str, entry: object) -> tuple[str, str, dict[str, Chat]]:
+    """Returns the id of the current chat, the name of the change by which it came into the context, and all chats."""
     if not isinstance(entry, dict) or entry.get("agent") != agent_id:
-        return MAIN, {}
-    current, rows = entry.get("current"), entry.get("chats")
+        return MAIN, "", {}
+    current, swap, rows = entry.get("current"), entry.get("swap"), entry.get("chats")
     if not isinstance(current, str) or not current or not isinstance(rows, dict):
-        return MAIN, {}
+        return MAIN, "", {}
     read = (_chat_from_entry(chat_id, row) for chat_id, row in rows.items())
-    return current, {chat.id: chat for chat in read if chat is not None}
+    return current, swap if isinstance(swap, str) else "", {chat.id: chat for chat in read if chat is not None}
 
 
 def _chat_from_entry(chat_id: str, row: object) -> Chat | None:

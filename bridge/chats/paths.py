@@ -30,6 +30,11 @@ def paths_of_chats(turns: Sequence[HeardTurn], root: str) -> dict[str, list[Hear
     return paths
 
 
+def is_whole(path: Sequence[HeardTurn], root: str) -> bool:
+    """Returns whether all turns of a chat are noted, from the first on. Its notes may be lost, or too old."""
+    return next((turn.begins for turn in path if turn.begins), "") == root
+
+
 def parted_places(paths: Mapping[str, Sequence[HeardTurn]]) -> Mapping[str, list[tuple[str, int]]]:
     """Returns where each turn that has an id stands, as chats and places in their paths."""
     found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)

@@ -8,12 +8,12 @@ asked again without their answer then reach the agent again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from bridge.chats.lists import Chat
-from bridge.chats.paths import parted_places
+from bridge.chats.paths import is_whole, parted_places
 from bridge.fingerprints import Passages, digests_of_beginnings, message_digest, spoken_digest
 from bridge.heard.alignment import SHORTEST_OWN, SHORTEST_SUMMARY, quoted_ids, spoken_bytes
 from bridge.heard.records import HeardTurn, TurnKind
@@ -35,8 +35,8 @@ class FoundChat:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """How well a chat fits. `place`: of the last message of the transcript that it surely has. `matched`: how many of
-    its turns the transcript has.
+    """How well a chat fits. `place`: of the last answer that the transcript and the chat surely have in common, with
+    its question, or -1. `matched`: how many turns they have so in common.
     """
 
     found: FoundChat
@@ -45,20 +45,23 @@ class _Fit:
 
 
 def find_chat(
-    turn: Turn, name: str, chats: Mapping[str, Chat], paths: Mapping[str, Sequence[HeardTurn]]
+    turn: Turn, name: str, chats: Mapping[str, Chat], paths: Mapping[str, Sequence[HeardTurn]], root: str
 ) -> FoundChat | None:
     """Returns the chat of the turn, None if it begins a new one. `chats` are those that the turn may go on with, and
-    `name` the digest of the client's name for its chat, "" if it has none. Of chats that fit alike, it is one of the
-    same name, then the one with more of the transcript, then the last used.
+    `name` the digest of the client's name for its chat, "" if it has none. Of chats that fit alike, it is one from
+    which the transcript does not part, then one of the same name, then the last used. `root`: the id of the agent's
+    system prompt.
     """
     if turn.follows:
         return _chat_of_turn_before(turn, chats, paths)
     transcript = _Transcript(turn.transcript, [path for chat, path in paths.items() if chat in chats])
-    fits = [
-        (fit, chats[chat])
-        for chat, path in paths.items()
-        if chat in chats and (fit := transcript.fit(chat, path)) is not None
-    ]
+    fits = []
+    for chat_id, path in paths.items():
+        chat = chats.get(chat_id)
+        is_named = chat is not None and name != "" and chat.name == name and is_whole(path, root)
+        fit = transcript.fit(chat_id, path, is_named=is_named) if chat is not None else None
+        if chat is not None and fit is not None:
+            fits.append((fit, chat))
     if not fits:
         return None
 
@@ -99,6 +102,7 @@ class _Transcript:
         self._told: dict[str, int] = {}
         self._said: defaultdict[str, list[int]] = defaultdict(list)
         self._cut: defaultdict[str, list[int]] = defaultdict(list)
+        self._joined: set[int] = set()
         self._calls: dict[str, int] = {}
         self._results: dict[str, int] = {}
         for place, message in enumerate(messages):
@@ -114,50 +118,78 @@ class _Transcript:
         self._find_changed_answers(turns)
         self._summaries = self._places_of_summaries(turns)
 
-    def fit(self, chat: str, path: Sequence[HeardTurn]) -> _Fit | None:
-        """Returns how a chat with this path fits, None if the transcript has no answer of it."""
-        found = self._find_answers(path)
-        if not found:
+    def fit(self, chat: str, path: Sequence[HeardTurn], *, is_named: bool) -> _Fit | None:
+        """Returns how a chat with this path fits, None if the transcript is not surely of this chat: equal answers may
+        be given in several. `is_named`: the client calls its chat as this one.
+        """
+        found = self._find_answers(path, is_named=is_named)
+        sure = [(at, place) for at, place in found if self._is_sure(path[at], place)]
+        is_cut = bool(found) and found[0][1] == 0
+        if not found or not (sure or is_named or is_cut or self._has_summary(path)):
             return None
-        last, place = found[-1]
+        last, _ = found[-1]
         later = (at for at in range(last + 1, len(path)) if path[at].kind not in _ASIDE)
         parting = next(later, None)
+        place = sure[-1][1] if sure else -1
         if parting is None:
-            return _Fit(FoundChat(chat, tuple(path)), place, len(found))
-        return _Fit(FoundChat(chat, tuple(path[:parting]), path[parting].begins), place, len(found))
+            return _Fit(FoundChat(chat, tuple(path)), place, len(sure))
+        return _Fit(FoundChat(chat, tuple(path[:parting]), path[parting].begins), place, len(sure))
 
-    def _find_answers(self, path: Sequence[HeardTurn]) -> list[tuple[int, int]]:
+    def _find_answers(self, path: Sequence[HeardTurn], *, is_named: bool) -> list[tuple[int, int]]:
         """Returns which turns have their answers in the transcript, and at which places. Both rise. A turn whose whole
-        transcript begins this one is sure; without any, the newest turns count first, as clients drop what is oldest.
+        transcript begins this one counts first; without any, the newest turns do, as clients drop what is oldest.
         """
-        found = [(at, place) for at, turn in enumerate(path) if (place := self._sure_place(turn)) is not None]
+        places = [self._places_of_answer(turn, is_named=is_named) for turn in path]
+        found = [(at, place) for at, turn in enumerate(path) if (place := self._exact_place(turn)) in places[at]]
         if found:
-            last, place = found[-1]
-            for at in range(last + 1, len(path)):
-                later = self._places_of_answer(path[at])
-                following = next((one for one in later if one > place), None)
-                if following is not None:
-                    place = following
-                    found.append((at, place))
-            return found
+            return [*found, *self._rising(places, *found[-1])]
+        return self._newest_answers(path, places)
+
+    def _rising(self, places: Sequence[Sequence[int]], last: int, place: int) -> Iterator[tuple[int, int]]:
+        """Yields the turns behind the turn `last` with their answers behind `place`, in their order. A message that the
+        client joined has the answers of several turns.
+        """
+        for at in range(last + 1, len(places)):
+            behind = (one for one in places[at] if one > place or (one == place and place in self._joined))
+            following = next(behind, None)
+            if following is not None:
+                place = following
+                yield at, place
+
+    def _newest_answers(self, path: Sequence[HeardTurn], places: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """Returns the newest turns with answers. A text that was given aside, such as a summary, counts only behind all
+        answers that the transcript has.
+        """
+        found: list[tuple[int, int]] = []
         before = len(self._messages)
         for at in reversed(range(len(path))):
-            earlier = [one for one in self._places_of_answer(path[at]) if one < before]
+            earlier = [one for one in places[at] if one < before or (one == before and one in self._joined)]
             if earlier and path[at].kind not in _ASIDE:
                 before = earlier[-1]
                 found.append((at, before))
         newest = found[0][1] if found else -1
-        asides = ((at, self._places_of_answer(turn)) for at, turn in enumerate(path) if turn.kind in _ASIDE)
-        summed_up = [(at, places[0]) for at, places in asides if places and places[0] > newest]
+        asides = [(at, places[at][0]) for at, turn in enumerate(path) if turn.kind in _ASIDE and places[at]]
+        summed_up = [one for one in asides if one[1] > newest]
         return [*found[::-1], *summed_up[-1:]]
 
-    def _sure_place(self, turn: HeardTurn) -> int | None:
-        """Returns the place of the turn's answer if the transcript is the same up to there, and has the answer."""
-        place = self._lengths.get(turn.transcript)
-        return place if place is not None and place in self._places_of_answer(turn) else None
+    def _exact_place(self, turn: HeardTurn) -> int:
+        """Returns where the turn's answer stands if the transcript is the same up to there; -1 if it is not."""
+        return self._lengths.get(turn.transcript, -1)
 
-    def _places_of_answer(self, turn: HeardTurn) -> list[int]:
-        """Returns the places, in order, at which the turn's answer may stand."""
+    def _is_sure(self, turn: HeardTurn, place: int) -> bool:
+        """Returns whether the answer at the place is surely the turn's: by a call, its question or all before it."""
+        if turn.kind in _ASIDE or place == self._exact_place(turn):
+            return True
+        return any(call in self._calls for call in turn.calls) or self._has_question(turn)
+
+    def _has_summary(self, path: Sequence[HeardTurn]) -> bool:
+        asides = (turn.said for turn in path if turn.kind in _ASIDE)
+        return any(said is not None and said.digest in self._summaries for said in asides)
+
+    def _places_of_answer(self, turn: HeardTurn, *, is_named: bool) -> list[int]:
+        """Returns the places, in order, at which the turn's answer may stand. Without its question, a short one counts
+        only in a chat that its client calls by the same name.
+        """
         if turn.kind in _ASIDE:
             place = self._summaries.get(turn.said.digest) if turn.said else None
             return [] if place is None else [place]
@@ -172,11 +204,11 @@ class _Transcript:
             last = max((place for place in asked if place is not None), default=-1)
             return [last] if is_silent and last + 1 < len(self._messages) else []
         places = self._said.get(turn.said.digest, [])
-        if not has_question:
-            exact = self._lengths.get(turn.transcript)
-            places = places if turn.said.length >= SHORTEST_OWN else [one for one in places if one == exact]
+        if has_question:
+            return sorted([*places, *self._cut.get(turn.said.digest, ())])
+        if is_named or turn.said.length >= SHORTEST_OWN:
             return places
-        return sorted([*places, *self._cut.get(turn.said.digest, ())])
+        return [one for one in places if one == self._exact_place(turn)]
 
     def _has_question(self, turn: HeardTurn) -> bool:
         asked = [*(digest in self._told for digest in turn.told), *(one in self._results for one in turn.results)]
@@ -195,10 +227,12 @@ class _Transcript:
             self._calls |= dict.fromkeys(calls.intersection(quoted_ids(message)), place)
             passages = passages or Passages(said.values())
             content = spoken_bytes(message)
-            passage, cut = passages.last_in(content), passages.cut_to(content)
-            if passage is not None:
+            parts, cut = passages.all_in(content), passages.cut_to(content)
+            for passage in {part.digest: part for part in parts}.values():
                 self._said[passage.digest].append(place)
-            elif cut is not None:
+            if len(parts) > 1:
+                self._joined.add(place)
+            elif not parts and cut is not None:
                 self._cut[cut.digest].append(place)
 
     def _places_of_summaries(self, turns: Collection[HeardTurn]) -> dict[str, int]:

@@ -33,13 +33,15 @@ LOOK_BACK = 1_000
 @dataclass(frozen=True, slots=True)
 class HeardChat:
     """A chat with a context of its own. `listener`: under which name its agent's chats are noted. `begins`: the id of
-    the last message in its context before the turn. `path`: what it has heard and said, the oldest turn first.
+    the last message in its context before the turn. `path`: what it has heard and said, the oldest turn first. `swap`
+    names the change by which it came into the context.
     """
 
     listener: str
     id: str
     begins: str
     path: Sequence[HeardTurn]
+    swap: str = ""
 
 
 class Hearing:
@@ -119,7 +121,7 @@ class Hearing:
         if len(agent.message_ids) <= 1:  # only the system prompt: a stored message is of a failed run, or was removed
             return StoredTalk(agent, (), self._turn.call_ids)
         rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
-        return StoredTalk(agent, rows, self._turn.call_ids, context_only=self._chat is not None)
+        return StoredTalk(agent, rows, self._turn.call_ids, context_only=agent.has_chats)
 
     def _add_unheard(self, older: Alignment, heard: Sequence[Message]) -> NewInput:
         new_input = self._turn.new_input
@@ -196,14 +198,15 @@ class Hearing:
 
     def _noted_turn(self, kind: TurnKind, said: Passage | None, calls: Sequence[str]) -> HeardTurn:
         chat = self._chat
-        of_chat = ("", "", "", "")
+        of_chat = ("", "", "", "", "")
         if chat is not None and chat.id:
-            of_chat = (chat.id, chat.begins, self._turn.id, chat.path[-1].turn if chat.path else "")
+            of_chat = (chat.id, chat.begins, self._turn.id, chat.path[-1].turn if chat.path else "", chat.swap)
         if kind in ("aside", "summary"):
             return HeardTurn(kind, (), (), said, (), "", "", *of_chat)
         told = [message_digest(message) for message in self._newer if message.role == "user"]
         results = [result.call_id for result in self._new_input.results]
-        calls = (*self._calls, *calls)
+        # The calls of a chat's turn stand for its place, so that no earlier ones may be among them.
+        calls = tuple(calls) if chat is not None else (*self._calls, *calls)
         return HeardTurn(kind, tuple(told), tuple(results), said, calls, "", self._transcript, *of_chat)
 
 

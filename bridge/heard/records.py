@@ -42,7 +42,7 @@ class HeardTurn:
     - `transcript`: the digest of the whole transcript, see `digests_of_beginnings`.
     - `chat`: the agent's chat to which the turn belongs, "" where the agent has one for all. Only with a chat, `begins`
       is the id of the last message in the context before the turn, `turn` the turn's own id, and `after` that of the
-      turn before it in the chat, "" for the first.
+      turn before it in the chat, "" for the first. `swap` names the change by which the chat came into the context.
     """
 
     kind: TurnKind
@@ -56,10 +56,11 @@ class HeardTurn:
     begins: str = ""
     turn: str = ""
     after: str = ""
+    swap: str = ""
 
     def to_text(self) -> str:
         said = None if self.said is None else astuple(self.said)
-        of_chat = [self.chat, self.begins, self.turn, self.after] if self.chat else []
+        of_chat = [self.chat, self.begins, self.turn, self.after, self.swap] if self.chat else []
         return json.dumps(
             [self.kind, self.told, self.results, said, self.calls, self.history, self.transcript, *of_chat]
         )
@@ -76,7 +77,7 @@ class HeardTurn:
         if (
             kind not in get_args(TurnKind)
             or not all(isinstance(one, str) for one in texts)
-            or len(of_chat) not in (0, 4)
+            or len(of_chat) not in (0, 5)
         ):
             return None
         return cls(kind, tuple(told), tuple(results), passage, tuple(calls), history, transcript, *of_chat)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bridge.errors import LettaConflict
 from bridge.interception.method import NO_RESULT
-from bridge.interception.stored_messages import LOOK_BACK, REQUEST
+from bridge.interception.stored_messages import LOOK_BACK, LOOK_FAR, REQUEST
 from bridge.letta.capabilities import agent_loop
 from bridge.letta.failures import WAITS_FOR_APPROVAL
 from bridge.letta.gateway import Agent, AgentChange, CallResult, Gateway, Results, StoredMessage
@@ -17,7 +17,8 @@ def find_held_request(gateway: Gateway, agent: Agent) -> StoredMessage | None:
     """Fetches the approval request that holds the agent, None if there is none. Only the last message can hold it."""
     if not agent.message_ids:
         return None
-    rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1])
+    further = LOOK_FAR if agent.has_chats else 0
+    rows = gateway.newest_messages(agent.id, LOOK_BACK, including=agent.message_ids[-1], further=further)
     return held_request_among(agent, rows)
 
 

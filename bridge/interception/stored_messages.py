@@ -16,6 +16,8 @@ from bridge.turn import AgentCall, AgentEvent, JsonObject, Reasoning, Stopped, T
 # messages a step, and Letta allows it 50 steps.
 LOOK_BACK = 20
 LOOK_FURTHER = 500
+# How many are read to find the last message of a chat after which others have spoken.
+LOOK_FAR = 10_000
 REQUEST = "approval_request_message"
 CALL = "tool_call_message"
 RETURN = "tool_return_message"
@@ -45,7 +47,8 @@ class StoredMessages:
     def newest_rows(self) -> Sequence[StoredMessage]:
         """About so many rows, unordered, always with the last message of the context, some not in the context."""
         turn = self._turn
-        return turn.gateway.newest_messages(turn.agent.id, self._limit, including=turn.last_message_id)
+        further = LOOK_FAR if turn.agent.has_chats else 0
+        return turn.gateway.newest_messages(turn.agent.id, self._limit, including=turn.last_message_id, further=further)
 
     @cached_property
     def context_rows(self) -> Sequence[StoredMessage]:

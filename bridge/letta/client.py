@@ -295,14 +295,18 @@ class LettaServer:
         with suppress(errors.LettaRejected):
             self._http.call("PATCH", path, body=payloads.rewritten_return_payload(text, ok))
 
-    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+    def newest_messages(
+        self, agent_id: str, limit: int, *, including: str = "", further: int = 0
+    ) -> list[StoredMessage]:
         """Asks for the bridge's own conversation only if `including` is missing, because the server then leaves out
         messages that a forked conversation shares.
         """
         newest = self._fetch_messages(agent_id, {"limit": limit})
-        missing = including and all(message.id != including for message in newest)
-        if missing and self.features().has_conversations:
-            return self._fetch_messages(agent_id, {"limit": limit, "conversation_id": "default"})
+        own = {"conversation_id": "default"} if self.features().has_conversations else {}
+        if own and _lacks(newest, including):
+            newest = self._fetch_messages(agent_id, {"limit": limit, **own})
+        if further > limit and _lacks(newest, including):
+            newest = self._fetch_messages(agent_id, {"limit": further, **own})
         return newest
 
     def _fetch_messages(self, agent_id: str, query: Mapping[str, Any]) -> list[StoredMessage]:
@@ -376,6 +380,10 @@ class LettaServer:
 
     def _recompile_memory(self, agent_id: str) -> None:
         self._http.call("POST", f"/v1/agents/{agent_id}/recompile")
+
+
+def _lacks(messages: Sequence[StoredMessage], message_id: str) -> bool:
+    return message_id != "" and all(message.id != message_id for message in messages)
 
 
 def _block_limit(value: str) -> int:

@@ -13,6 +13,8 @@ from bridge.turn import AgentCall, AgentEvent, Image, JsonObject, Message, Stub
 
 # The names of the agents that the bridge makes begin so. Clients do not see these agents as models.
 HELPER_PREFIX = "letta-tool-bridge-helper-"
+# The name of the bridge's entry in an agent's metadata with the lists of its chats (see chats/lists.py).
+CHATS_ENTRY = "letta-tool-bridge-chats"
 # The form of every agent id that Letta makes. From Letta 0.12 on, a request with an id of another form is rejected.
 AGENT_ID = re.compile(r"agent-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -67,6 +69,11 @@ class Agent:
     model: AgentModel = field(default_factory=AgentModel)
     sleeptime: bool = False
     clears_context: bool = False
+
+    @property
+    def has_chats(self) -> bool:
+        """Whether its stored messages are of several chats, of which one is in the context."""
+        return CHATS_ENTRY in self.metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +250,11 @@ class Gateway(Protocol):
         `client_tools`: schemas for this run only, on servers with that feature.
         """
 
-    def newest_messages(self, agent_id: str, limit: int, *, including: str = "") -> list[StoredMessage]:
+    def newest_messages(
+        self, agent_id: str, limit: int, *, including: str = "", further: int = 0
+    ) -> list[StoredMessage]:
         """Returns the agent's newest stored messages, in its context or not. The message with the id `including` is
-        found even if the agent's other conversations have newer messages.
+        found even if the agent's other conversations have newer messages. If it is not there, reads `further` messages.
         """
 
     def runs_under_way(self, agent_id: str) -> list[str]:

@@ -41,9 +41,8 @@ class Guard:
         """
         with self._locks.hold(agent_id, gone=gone) as hold:
             hold.keep_unfinished_mark()
-            if self._chats.are_used:
-                with suppress(LettaNotFound):
-                    self._enter_main(agent_id, hold, gone)
+            with suppress(LettaNotFound):
+                self._enter_main(agent_id, hold, gone)
             yield
 
     def _enter_main(self, agent_id: str, hold: AgentHold, gone: threading.Event) -> None:

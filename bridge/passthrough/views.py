@@ -35,6 +35,8 @@ KEPT = 3.0
 PLACE_KEPT = 86_400.0
 # How many of an agent's newest messages are searched for one of them, such as the call of a return.
 LOOK_BACK = 20
+# How many are searched if the agent has several chats, whose messages may be far apart.
+LOOK_FAR = 1_000
 # More than any list has. No version of Letta limits the size of a page.
 ALL_ROWS = 1_000_000
 _OF_PAGES = ("limit", "after", "before")
@@ -144,7 +146,7 @@ class Views:
         is_page = isinstance(shown, list) and all(isinstance(row, dict) for row in shown)
         if not (is_page and may_lack_open_call(shown, last)):
             return shown
-        newest = self._newest_rows(agent_id)
+        newest = self._newest_rows(agent)
         return with_open_call(shown, newest, self._rows(newest, ours, last, names), last)
 
     def _tools_with_those_of(self, agent: Agent) -> OurTools:
@@ -152,8 +154,9 @@ class Views:
         own, known = OurTools.of(agent.tools), self.our_tools()
         return OurTools({**known.client_names, **own.client_names}, known.ids | own.ids)
 
-    def _newest_rows(self, agent_id: str) -> list[JsonObject]:
-        answer = self._gateway.forward(ForeignCall("GET", f"/v1/agents/{agent_id}/messages", f"limit={LOOK_BACK}"))
+    def _newest_rows(self, agent: Agent) -> list[JsonObject]:
+        limit = LOOK_FAR if agent.has_chats else LOOK_BACK
+        answer = self._gateway.forward(ForeignCall("GET", f"/v1/agents/{agent.id}/messages", f"limit={limit}"))
         return _rows_in(answer.status, answer.read(LONGEST_ANSWER))
 
     def _rows(self, value: Any, ours: OurTools, last: str, own: Any) -> Any:
@@ -168,6 +171,14 @@ class Views:
     # --- conversations that the bridge made -----------------------------------------------------------
 
     def conversation_messages(self, agent_id: str, speaker: Speaker, value: Any) -> Any:
+        """Returns messages of the agent as the speaker sees them: of a chat with a context of its own, only those that
+        are in this context.
+        """
+        agent = self._gateway.agent(agent_id)
+        place, ids = context_of_session(agent, *speaker)
+        if place != agent_id and isinstance(value, list):
+            own = {*ids}
+            value = [row for row in value if isinstance(row, dict) and row.get("id") in own]
         return self._readable(agent_id, value, speaker)
 
     def context_ids(self, agent_id: str, speaker: Speaker) -> list[str]:
@@ -202,8 +213,9 @@ class Views:
         """Returns the rows of a message that was shown as the last of the context of a session. Where all sessions have
         one context, any of the `client` may have its open calls.
         """
-        newest = self._newest_rows(agent_id)
-        place, _ = context_of_session(self._gateway.agent(agent_id), client, session)
+        agent = self._gateway.agent(agent_id)
+        newest = self._newest_rows(agent)
+        place, _ = context_of_session(agent, client, session)
         open_request = self._open_calls.open_request(place, self._call_ids)
         session = open_request[0][1] if open_request else DEFAULT_SESSION
         rows = self._readable(agent_id, newest, (client, session))

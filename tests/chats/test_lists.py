@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bridge.chats import lists as module
 from bridge.chats.lists import MAIN, METADATA_KEY, Chat, ChatLists, change_without_chats, new_chat_id
+from bridge.heard.records import HeardTurn
 from bridge.letta.gateway import Agent, AgentChange
 
 SYSTEM = "message-00000000-0000-4000-8000-000000000000"
@@ -135,7 +136,8 @@ def test_all_chats_are_read_back_as_they_were_kept(chats: list[Chat], context: l
         "entered": Chat("entered", used=NOW),
         MAIN: Chat(MAIN, message_ids=tuple(context), used=NOW),
     }
-    assert ChatLists.of(changed) == ChatLists("agent-1", SYSTEM, "entered", expected)
+    swap = changed.metadata[METADATA_KEY]["swap"]
+    assert ChatLists.of(changed) == ChatLists("agent-1", SYSTEM, "entered", expected, swap)
 
 
 # --- what is missing or malformed ---------------------------------------------------------------------
@@ -276,16 +278,16 @@ def test_the_newest_system_prompt_is_used_for_all_chats() -> None:
 
 
 def test_a_chat_is_used_when_it_comes_into_the_context_and_when_it_leaves_it() -> None:
-    agent = enter(agent_with(), Chat("a", used=1.0), now=NOW)
+    agent = enter(agent_with(), Chat("a", message_ids=(message(1),), used=1.0), now=NOW)
     assert ChatLists.of(agent).chats["a"].used == NOW
-    agent = enter(agent, Chat("b"), now=NOW + 60)
+    agent = enter(agent, Chat("b", message_ids=(message(2),)), now=NOW + 60)
     agent = enter(agent, Chat("c"), now=NOW + 90)
     lists = ChatLists.of(agent)
     assert {chat.id: chat.used - NOW for chat in lists.chats.values()} == {MAIN: 0, "a": 60, "b": 90, "c": 90}
 
 
 def test_a_chat_stays_marked_as_broken_off_while_others_are_in_context() -> None:
-    agent = enter(agent_with(message(1)), Chat("a"))
+    agent = enter(agent_with(message(1)), Chat("a", message_ids=(message(2),)))
     agent = enter(agent, Chat("b"), broken_off=True)
     agent = enter(agent, Chat("c"))
     agent = go_back(agent, MAIN)
@@ -294,6 +296,42 @@ def test_a_chat_stays_marked_as_broken_off_while_others_are_in_context() -> None
     assert ChatLists.of(agent).chats["a"].is_broken_off
     agent = go_back(agent, MAIN)  # its turn ended well
     assert not ChatLists.of(agent).chats["a"].is_broken_off
+
+
+def test_a_chat_of_which_no_turn_came_to_anything_is_not_kept() -> None:
+    agent = enter(enter(agent_with(message(1)), Chat("a")), Chat("b"))
+    assert set(ChatLists.of(agent).chats) == {MAIN, "b"}
+
+
+def test_an_abandoned_chat_is_let_go_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CHATS", 3)
+    agent, lists = with_chats(3, each=1)
+    for number in range(3):
+        lists = lists.add(replace(lists.chats[str(number)], used=NOW - 100 + number))
+    change = lists.add(Chat("new")).change_to("new", agent, NOW, broken_off=False, abandoned="2")
+    assert set(ChatLists.of(as_letta_returns(agent, change)).chats) == {MAIN, "new", "1"}
+
+
+def noted(chat: str, swap: str) -> HeardTurn:
+    return HeardTurn("ended", chat=chat, turn=f"{chat} {swap}", swap=swap)
+
+
+def test_metadata_that_was_written_back_late_does_not_say_whose_the_context_is() -> None:
+    stale = enter(agent_with(message(1)), Chat("a", message_ids=(message(2),)))
+    swap = ChatLists.of(stale).swap
+    now = replace(stale, message_ids=(SYSTEM, message(3)))  # another chat has spoken since
+    lists = ChatLists.of(now).without_stale([noted("a", swap), noted("b", "later")])
+    assert (lists.current, lists.swap) == ("b", "later")
+    assert lists.chats["b"].message_ids == (message(3),)
+    assert "a" not in lists.chats
+    assert lists.chats[MAIN].message_ids == (message(1),)
+
+
+def test_lists_that_another_bridge_wrote_are_trusted() -> None:
+    agent = enter(agent_with(message(1)), Chat("a"))
+    lists = ChatLists.of(agent)
+    for turns in ([], [noted("b", "other")], [noted("b", "other"), noted("a", lists.swap)], [noted("a", "")]):
+        assert lists.without_stale(turns) is lists
 
 
 def test_adding_a_chat_changes_neither_the_lists_nor_the_other_chats() -> None:
@@ -340,6 +378,7 @@ def test_the_main_chat_and_the_entered_one_stay_however_old_they_are(monkeypatch
     _, lists = with_chats(9)
     current = agent_with(message(5), metadata={METADATA_KEY: {"agent": "agent-1", "current": "8", "chats": {}}})
     lists = replace(lists, current="8").add(Chat(MAIN, used=0.0, message_ids=(message(6),)))
+    lists = lists.add(replace(lists.chats["8"], message_ids=(message(5),)))
     assert kept_after(current, lists, "0") == {MAIN, "0", "8", "7"}
 
 

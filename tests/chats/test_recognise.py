@@ -110,7 +110,7 @@ class Agent:
     def find(
         self, *transcript: Message, name: str = "", chats: Mapping[str, Chat] | None = None, **fields: Any
     ) -> FoundChat | None:
-        return find_chat(turn_of(*transcript, **fields), name, self.chats if chats is None else chats, self.paths)
+        return find_chat(turn_of(*transcript, **fields), name, self.chats if chats is None else chats, self.paths, ROOT)
 
     def attempt(self, turn_id: str, *, chats: Mapping[str, Chat] | None = None) -> FoundChat | None:
         turn = turn_of(user("Stop"), id=turn_id, repeated=True)
@@ -591,7 +591,7 @@ def test_a_turn_that_several_chats_have_is_followed_in_the_one_in_which_it_is_th
     only_newest = {"A": [agent.noted[0]], "B": [agent.noted[0], agent.noted[2]]}
     for chats in (agent.chats, dict(reversed(agent.chats.items()))):
         paths = {chat: only_newest[chat] for chat in chats}
-        assert find_chat(turn_of(NEXT, follows=first), "", chats, paths) == FoundChat("A", (agent.noted[0],))
+        assert find_chat(turn_of(NEXT, follows=first), "", chats, paths, ROOT) == FoundChat("A", (agent.noted[0],))
 
 
 @pytest.mark.parametrize("kind", ["aside", "summary"])

@@ -130,7 +130,7 @@ def found(*messages: Message) -> tuple[str, str | None] | None:
     rows = defaultdict(
         list, {row.id: [row] for row in [*ROWS, user("b1", "What is in the file?"), said("b2", "Text.")]}
     )
-    chat = find_chat(turn, "", chats, {one.id: turns_of_chat(one, ROOT, rows, calls) for one in chats.values()})
+    chat = find_chat(turn, "", chats, {one.id: turns_of_chat(one, ROOT, rows, calls) for one in chats.values()}, ROOT)
     return None if chat is None else (chat.chat_id, chat.parts_after)
 
 
