@@ -313,3 +313,149 @@ def test_results_of_a_call_that_was_made_before_chats_go_to_the_main_chat(
     each.ask(ONE, said(called), given, tools=(WEATHER,))
     assert each.context()[0] == "I am Ann."
     assert "12 degrees" in each.context()
+
+
+# --- contexts that must not mix -----------------------------------------------------------------------
+
+LONG = "Understood. I will keep that in mind for the rest of our talk."
+ANN, BOB = Message("user", "My PIN is 9999 (Ann)."), Message("user", "My PIN is 1111 (Bob).")
+
+
+def say(side: Side, answer: str, *messages: Message, **fields: Any) -> Message:
+    side.letta.will_say(answer)
+    return said(side.ask(*messages, **fields))
+
+
+def call(side: Side, *messages: Message, **fields: Any) -> Message:
+    held = AgentCall(new_id("message"), new_id("call"), "weather", "{}", held=True)
+    side.letta.will(held, Stopped("requires_approval"))
+    return said(side.ask(*messages, tools=(WEATHER,), **fields))
+
+
+def result(answer: Message, text: str) -> Message:
+    return Message("tool", text, tool_call_id=answer.tool_calls[0].id)
+
+
+@pytest.mark.parametrize(("ann", "bob"), [("", ""), ("ann", "bob")])
+def test_equal_long_answers_mix_no_chats(side: Side, ann: str, bob: str) -> None:
+    answer = say(side, LONG, BOB, session=bob)
+    say(side, "Go on.", BOB, answer, Message("user", "second"), session=bob)
+    say(side, LONG, ANN, session=ann)
+    say(side, "x", BOB, answer, Message("user", "second"), session=bob)  # another answer is wanted
+    assert ANN.text not in side.context()
+    assert side.context()[0] == BOB.text
+
+
+def test_an_unknown_chat_with_an_equal_answer_is_told_in_a_new_one(side: Side) -> None:
+    answer = say(side, LONG, ANN)
+    say(side, "x", BOB, answer, NEXT)
+    assert ANN.text not in side.context()
+    assert BOB.text in side.context()
+
+
+def test_a_chat_finds_its_call_however_much_others_have_said(side: Side) -> None:
+    called = call(side, ONE)
+    others: list[Message] = []
+    for number in range(40):
+        others += [Message("user", f"Another {number}")]
+        others += [said(side.ask(*others))]
+    side.ask(ONE, called, result(called, "12 degrees"), tools=(WEATHER,))
+    assert "12 degrees" in side.context()
+
+
+def test_words_of_other_chats_are_not_known_in_the_main_chat(letta: FakeGateway, environment: dict[str, str]) -> None:
+    each = made(letta, read_settings(environment))
+    secret = Message("user", "My code word is elephant.")
+    answer = said(each.ask(secret))
+    one = made(letta, read_settings({**environment, "BRIDGE_CHATS": "one"}))
+    one.ask(Message("user", "Hello from someone else."))
+    one.ask(secret, answer, NEXT)
+    assert any("elephant" in text for text in one.context())
+
+
+def test_metadata_that_is_written_back_late_mixes_no_chats(side: Side) -> None:
+    ann = said(side.ask(ONE))
+    stale = side.agent.metadata
+    bob = said(side.ask(TWO))
+    side.letta.change_agent(side.agent.id, AgentChange(metadata=stale))
+    side.ask(ONE, ann, NEXT)
+    assert not any("Bob" in text for text in side.context())
+    side.ask(TWO, bob, NEXT)
+    assert not any("Ann" in text for text in side.context())
+
+
+def test_a_good_answer_stays_one_if_the_main_chat_cannot_be_put_back(
+    letta: FakeGateway, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = made(letta, read_settings({**environment, "BRIDGE_CHATS": "each+main"}))
+    change, seen = letta.change_agent, list[AgentChange]()
+
+    def fails_at_the_second(agent_id: str, wanted: AgentChange) -> Agent:
+        seen.append(wanted)
+        if len(seen) == 2:
+            raise errors.LettaError("It is down.")
+        return change(agent_id, wanted)
+
+    monkeypatch.setattr(letta, "change_agent", fails_at_the_second)
+    assert said(side.ask(ONE)).text == "You said: I am Ann."
+    assert len(seen) == 2
+
+
+def test_a_chat_with_the_same_name_goes_on_though_its_client_changes_a_question(side: Side) -> None:
+    """As a chat window does that puts documents around the newest question."""
+    hello = Message("user", "Hello.")
+    first = say(side, LONG, hello, session="c1")
+    wrapped = Message("user", "### Context\n" + "doc text " * 50 + "\nIs it so?")
+    second = say(side, "Yes.", hello, first, wrapped, session="c1")
+    say(side, "No.", hello, first, Message("user", "Is it so?"), second, Message("user", "Sure?"), session="c1")
+    assert any("doc text" in text for text in side.context())
+
+
+def test_a_refused_request_changes_no_context_and_lets_no_chat_go(side: Side) -> None:
+    first = say(side, LONG, ONE)
+    called = call(side, ONE, first, Message("user", "Weather?"))
+    before = side.agent.metadata
+    many = tuple(ToolSpec(f"t{number}") for number in range(3_000))
+    with pytest.raises(errors.InvalidRequest):
+        side.ask(Message("user", "Hello"), tools=many, search_above=0)
+    assert side.agent.metadata == before
+    side.letta.fails(errors.LettaError("No model."), at="send_messages")
+    for number in range(60):
+        with pytest.raises(errors.LettaError):
+            side.ask(Message("user", f"Hello {number}"))
+    side.letta.recovers()
+    side.ask(ONE, first, Message("user", "Weather?"), called, result(called, "12 degrees"), tools=(WEATHER,))
+    assert "12 degrees" in side.context()
+
+
+def test_an_answer_without_the_agent_can_be_gone_on_with(letta: FakeGateway, environment: dict[str, str]) -> None:
+    side = made(letta, read_settings({**environment, "BRIDGE_FINAL_TOOLS": "done"}))
+    schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    tools = (ToolSpec("done", "", schema),)
+    answer = say(side, "All is ready now.", ONE, tools=tools, id="r1", is_named=True)
+    side.ask(result(answer, "ok"), tools=tools, id="r2", follows="r1", is_named=True)
+    side.ask(NEXT, tools=tools, id="r3", follows="r2", is_named=True)
+    assert [text for text in side.context() if text in (ONE.text, NEXT.text)] == [ONE.text, NEXT.text]
+
+
+def test_after_a_lost_store_what_is_taken_back_leaves_the_context(
+    side: Side, environment: dict[str, str], tmp_path: Path
+) -> None:
+    called = call(side, ONE)
+    answer = say(side, LONG, ONE, called, result(called, "12"))
+    other = made(side.letta, read_settings({**environment, "BRIDGE_DATA_DIR": str(tmp_path / "new")}))
+    known = [ONE, called, result(called, "12"), answer]
+    say(other, LONG + " 2", *known, Message("user", "taken back"), tools=(WEATHER,))
+    say(other, LONG + " 3", *known, Message("user", "instead"), tools=(WEATHER,))
+    assert "taken back" not in other.context()
+    assert ONE.text in other.context()
+
+
+def test_a_new_context_has_the_system_prompt_also_without_a_history(
+    letta: FakeGateway, environment: dict[str, str]
+) -> None:
+    more = {"BRIDGE_HISTORY_LIMIT": "0", "BRIDGE_SYSTEM_PROMPT": "message"}
+    side = made(letta, read_settings({**environment, **more}))
+    pirate = Message("system", "Be a pirate.")
+    side.ask(pirate, Message("user", "old"), Message("assistant", "old answer"), Message("user", "now"))
+    assert "Be a pirate." in side.context()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app import create_app
-from bridge.config import Settings
+from bridge.config import Settings, read_settings
 from bridge.turn import Stopped, Text
 from tests.fakes import FEATURES, FakeGateway
 from tests.letta_actor import READ, LettaClient
@@ -50,3 +50,58 @@ def test_a_change_of_a_conversation_waits_for_the_turn_of_its_agent(
     ada.say("Hi")
     changing.join()
     assert during == [0, 200]
+
+
+# --- conversations of the bridge, each with a context of its own --------------------------------------
+
+
+@pytest.fixture
+def each(environment: dict[str, str], letta: FakeGateway) -> LettaClient:
+    settings = read_settings({**environment, "BRIDGE_CHATS": "each"})
+    return LettaClient(create_app(settings, letta).test_client(), letta.agents_named("Ada")[0].id)
+
+
+def new_conversation(ada: LettaClient) -> str:
+    return str((ada.send(f"conversations/?agent_id={ada.agent_id}", {}).json or {})["id"])
+
+
+def test_a_conversation_lists_only_its_own_messages(each: LettaClient, letta: FakeGateway) -> None:
+    one, two = new_conversation(each), new_conversation(each)
+    each.say("My PIN is 9999.", path=f"conversations/{one}/messages")
+    each.say("I am Bob.", path=f"conversations/{two}/messages")
+    each.say("Main.")
+    contexts = [each.get(f"conversations/{conversation}")["in_context_message_ids"] for conversation in (one, two)]
+    system = letta.agent(each.agent_id).message_ids[0]
+    assert {*contexts[0]} & {*contexts[1]} == {system}
+    rows = [
+        {"id": row.id, "message_type": row.kind, "content": row.text}
+        for row in letta.newest_messages(each.agent_id, 100)
+        if row.kind == "user_message"
+    ]
+    for conversation, own in ((one, "My PIN is 9999."), (two, "I am Bob.")):
+        letta.will_answer(200, rows)
+        listed = each.get(f"conversations/{conversation}/messages")
+        assert [row["content"] for row in listed] == [own]
+
+
+def test_a_change_of_the_agent_finds_its_main_chat_whatever_the_setting_is_now(
+    settings: Settings, each: LettaClient, letta: FakeGateway
+) -> None:
+    main = letta.agent(each.agent_id).message_ids
+    each.say("Hi", path=f"conversations/{new_conversation(each)}/messages")
+    assert letta.agent(each.agent_id).message_ids != main
+    one = LettaClient(create_app(settings, letta).test_client(), each.agent_id)
+    letta.will_answer(200, {})
+    one.send(f"agents/{each.agent_id}", {"name": "Ada"}, verb="PATCH")
+    assert letta.agent(each.agent_id).message_ids == main
+
+
+def test_a_message_without_tools_is_heard_in_its_own_conversation(each: LettaClient, letta: FakeGateway) -> None:
+    one = new_conversation(each)
+    each.say("I am Ann.", path=f"conversations/{one}/messages")
+    each.say("Main.")
+    letta.will_answer(200, {"messages": [], "stop_reason": {"stop_reason": "end_turn"}, "usage": {}})
+    body = {"messages": [{"role": "user", "content": "Again."}], "streaming": False}
+    assert each.send(f"conversations/{one}/messages", body).status_code == 200
+    own = each.get(f"conversations/{one}")["in_context_message_ids"]
+    assert [*letta.agent(each.agent_id).message_ids] == own
