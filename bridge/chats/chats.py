@@ -79,7 +79,8 @@ class Chats:
         abandoned = before.id if before is not None and change == "parted" and chat.name == before.name else ""
         entered = self._put(gateway, agent, lists.add(chat), chat.id, previous_turn_ended, abandoned)
         swap = ChatLists.of(entered.agent).swap
-        heard = HeardChat(_listener(agent), chat.id, entered.agent.message_ids[-1], path, swap)
+        begins = found.began_after if found is not None and found.began_after else entered.agent.message_ids[-1]
+        heard = HeardChat(_listener(agent), chat.id, begins, path, swap)
         return replace(entered, heard=heard, change=change if entered.change else "")
 
     def enter_main(self, gateway: Gateway, agent: Agent, *, previous_turn_ended: bool) -> EnteredChat:
@@ -134,7 +135,7 @@ class Chats:
         paths = paths_of_chats(noted, lists.system_id)
         if turn.repeated:
             of_attempt = find_chat_of_attempt(turn, chats, paths) or _chat_with_message_of(
-                turn, chats, paths, self._read_stored(gateway, agent)
+                turn, chats, paths, self._read_stored(gateway, agent), lists.system_id
             )
             if of_attempt is not None:
                 return of_attempt
@@ -236,12 +237,20 @@ def _chats_of_client(lists: ChatLists, turn: Turn) -> dict[str, Chat]:
 
 
 def _chat_with_message_of(
-    turn: Turn, chats: dict[str, Chat], paths: dict[str, list[HeardTurn]], rows: Sequence[StoredMessage]
+    turn: Turn,
+    chats: dict[str, Chat],
+    paths: dict[str, list[HeardTurn]],
+    rows: Sequence[StoredMessage],
+    root: str,
 ) -> FoundChat | None:
     """Returns the chat that has a message of an earlier attempt at this turn, which was killed before it was noted."""
     sent = {row.id for row in rows if turn.id and row.otid.startswith(f"{turn.id}-")}
-    found = (chat for chat in chats.values() if not sent.isdisjoint(chat.message_ids))
-    return next((FoundChat(chat.id, tuple(paths.get(chat.id, ()))) for chat in found), None)
+    chat = next((chat for chat in chats.values() if not sent.isdisjoint(chat.message_ids)), None)
+    if chat is None:
+        return None
+    first = next(at for at, message_id in enumerate(chat.message_ids) if message_id in sent)
+    before = chat.message_ids[first - 1] if first else root
+    return FoundChat(chat.id, tuple(paths.get(chat.id, ())), began_after=before)
 
 
 def _chat_that_waits(

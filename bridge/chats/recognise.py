@@ -25,12 +25,14 @@ _ASIDE: tuple[TurnKind, ...] = ("aside", "summary")
 @dataclass(frozen=True, slots=True)
 class FoundChat:
     """The chat, and the turns of its path with which the transcript goes on. `parts_after`: the id of the last message
-    that both have, None if the transcript goes on with the whole chat.
+    that both have, None if the transcript goes on with the whole chat. `began_after`: the id of the last message before
+    those of an earlier attempt at the turn, "" without any in the context.
     """
 
     chat_id: str
     path: tuple[HeardTurn, ...]
     parts_after: str | None = None
+    began_after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

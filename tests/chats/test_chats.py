@@ -244,9 +244,27 @@ def test_a_repeated_turn_finds_the_chat_that_its_first_attempt_began(side: Side,
     kept = side.letta._kept(side.agent.id)
     kept.store(StoredMessage(new_id("message"), "user_message", text="I am Ann.", otid="turn-1-0"))
     chats = set(ChatLists.of(side.agent).chats)
-    side.run(replace(turn, repeated=True))
+    answer = said(side.run(replace(turn, repeated=True)))
     assert set(ChatLists.of(side.agent).chats) == chats
     assert side.context().count("I am Ann.") == 1
+    side.ask(TWO)
+    side.ask(ONE, answer, NEXT)
+    assert side.context()[0] == "I am Ann."
+
+
+def test_what_a_killed_attempt_said_leaves_the_context_when_it_is_taken_back(side: Side) -> None:
+    first = said(side.ask(TWO))
+    side.letta.fails(KeyboardInterrupt(), at="send_messages")
+    turn = turn_of(TWO, first, ONE, id="turn-1")
+    with pytest.raises(KeyboardInterrupt):
+        side.run(turn)
+    side.letta.recovers()
+    kept = side.letta._kept(side.agent.id)
+    kept.store(StoredMessage(new_id("message"), "user_message", text="I am Ann.", otid="turn-1-0"))
+    side.letta.will_say("Hello Ann.")
+    side.run(replace(turn, repeated=True))
+    side.ask(TWO, first, NEXT)
+    assert side.context() == ["I am Bob.", first.text, NEXT.text, f"You said: {NEXT.text}"]
 
 
 def test_a_broken_off_chat_is_put_in_order_when_it_comes_back(side: Side) -> None:
