@@ -52,6 +52,7 @@ def test_an_agent_without_lists_costs_nothing(letta: SharedLetta) -> None:
 
 
 def test_a_main_chat_in_the_context_stays_there(letta: SharedLetta, ada: Agent) -> None:
+    enter(letta, ada.id, Chat("other", message_ids=("message-9",)))
     enter(letta, ada.id, ChatLists.of(ada).chats[MAIN])
     before = letta.agent(ada.id)
     plan = plan_chat_removal(letta, before)
