@@ -157,7 +157,7 @@ def test_chats_at_random_keep_their_contexts_when_workers_die(
 
 
 @pytest.mark.fault("a worker is killed in a turn, and another chat speaks")
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stream", [False, True] if FULL else [True])
 @pytest.mark.two_servers
 @pytest.mark.one_type
 def test_a_chat_that_speaks_after_a_killed_turn_has_its_own_context(

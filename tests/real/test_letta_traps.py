@@ -93,7 +93,7 @@ def test_letta_code_sees_no_reason_to_change_the_agent(letta_agent: Agent) -> No
     assert not [row for row in requests.get(url, timeout=60).json()["tool_rules"] if "weather" in row["tool_name"]]
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_slow_turn_has_its_headers_and_pings_at_once(world: World, letta_agent: Agent, tmp_path: Path) -> None:
     """Programs with letta-client wait a minute for the headers, and then send the message again."""
     body = {

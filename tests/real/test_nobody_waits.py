@@ -93,7 +93,7 @@ def test_a_conversation_with_a_forced_call_may_go_on(agent: Agent, bridge: Servi
     check_that_it_did_not_wait(agent, reply)
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_twenty_schemas_of_structured_output_in_turn_wait_for_nothing(agent: Agent, bridge: Service) -> None:
     replies = []
     for number in range(20):

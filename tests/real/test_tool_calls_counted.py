@@ -68,6 +68,7 @@ class Counted:
         return +found
 
 
+@pytest.mark.two_servers
 def test_a_turn_costs_only_the_calls_for_what_has_changed(world: World, agent_type: str, bridge: Service) -> None:
     agent, part = world.agent(agent_type), unique("counted")
     some = [tool(f"{part}_{number}") for number in range(TOOLS)]

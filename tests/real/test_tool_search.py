@@ -88,6 +88,7 @@ def test_a_wrong_name_and_wrong_arguments_are_told_to_the_model(world: World, ag
     assert talk.give("Issue 7.").text == "Issue 7."
 
 
+@pytest.mark.two_servers
 def test_a_call_that_is_given_up_and_one_that_is_repeated(agent: Agent, form: Any) -> None:
     talk = Talk(agent, *TOOLS)
     script = f"Report it.\n{call(SEARCH, words='github issue')}\n!next\n{create_issue(form)}\n{ANSWER}"
