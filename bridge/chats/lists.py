@@ -19,7 +19,7 @@ from bridge.letta.gateway import CHATS_ENTRY, Agent, AgentChange
 from bridge.turn import JsonObject
 
 METADATA_KEY = CHATS_ENTRY
-# The chat of whoever talks to the agent without the bridge, and of the bridge where agents have one chat.
+# The chat of all who talk to the agent without the bridge, and of the bridge where agents have one chat.
 MAIN = "main"
 # How many chats of an agent are kept, and how many characters their lists may have together. Beyond that, the chat that
 # was not used for the longest time is let go: its messages stay in the agent's recall. The metadata travels with every
