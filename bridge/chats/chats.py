@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id
+from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id, swap_of
 from bridge.chats.names import name_of_session, place_of_chat
 from bridge.chats.paths import is_whole, paths_of_chats
 from bridge.chats.recognise import FoundChat, find_chat, find_chat_of_attempt
@@ -78,7 +78,7 @@ class Chats:
         # A chat of another name is not abandoned: its client goes on there, too.
         abandoned = before.id if before is not None and change == "parted" and chat.name == before.name else ""
         entered = self._put(gateway, agent, lists.add(chat), chat.id, previous_turn_ended, abandoned)
-        swap = ChatLists.of(entered.agent).swap
+        swap = swap_of(entered.agent)
         begins = found.began_after if found is not None and found.began_after else entered.agent.message_ids[-1]
         heard = HeardChat(_listener(agent), chat.id, begins, path, swap)
         return replace(entered, heard=heard, change=change if entered.change else "")
@@ -191,7 +191,7 @@ class Chats:
         """Puts the chat into the context unless it is there. Raises LettaConflict while the agent's owner has to decide
         on a call in the present chat: nobody could, if another chat were in the context.
         """
-        is_corrected = lists.swap != ChatLists.of(agent).swap
+        is_corrected = lists.swap != swap_of(agent)
         if (chat_id == lists.current and not is_corrected) or not lists.system_id:
             return EnteredChat(agent, None, previous_turn_ended)
         _check_own_calls(gateway, agent)

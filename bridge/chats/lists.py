@@ -7,7 +7,6 @@ are listed here. Every restart, every worker and every bridge in front of the se
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +28,8 @@ MOST_CHARACTERS = 100_000
 
 # For so many seconds less, an abandoned chat counts as used: it is let go before those that are not.
 _UNUSED = 30 * 86_400.0
-# A time that no clock shows.
-_NEVER = 1e12
+# Unix times are smaller until the year 2286. Who writes an agent's metadata may write any number.
+_LATEST = 1e10
 _PREFIX = "message-"
 _SHORT = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -123,6 +122,16 @@ class ChatLists:
         return AgentChange(message_ids=ids, metadata=metadata)
 
 
+def swap_of(agent: Agent) -> str:
+    """Returns what `ChatLists.of` says of the change by which the current chat came into the context, without the lists
+    themselves, which may be long.
+    """
+    entry = agent.metadata.get(METADATA_KEY)
+    if isinstance(entry, dict) and isinstance(entry.get("chats"), dict):
+        entry = {**entry, "chats": {}}
+    return _read_entry(agent.id, entry)[1]
+
+
 def new_chat_id() -> str:
     return secrets.token_hex(4)
 
@@ -131,7 +140,7 @@ def change_without_chats(agent: Agent) -> AgentChange | None:
     """Returns the change that puts the main chat back into the context and removes the bridge's lists; None if there
     are none.
     """
-    if METADATA_KEY not in agent.metadata:
+    if not agent.has_chats:
         return None
     lists = ChatLists.of(agent)
     metadata = {key: value for key, value in agent.metadata.items() if key != METADATA_KEY}
@@ -189,7 +198,7 @@ def _chat_from_entry(chat_id: str, row: object) -> Chat | None:
         return None
     if not isinstance(used, (int, float)):
         return None
-    known = float(used) if 0 <= used < _NEVER else 0.0
+    known = float(used) if 0 <= used < _LATEST else 0.0
     return Chat(chat_id, client, name, tuple(_long_ids(ids.split())), known, row.get("broken_off") is True)
 
 
@@ -210,7 +219,5 @@ def _long_ids(ids: Iterable[str]) -> Iterable[str]:
         if not _SHORT.fullmatch(one):
             yield one
             continue
-        try:
-            yield f"{_PREFIX}{UUID(bytes=base64.urlsafe_b64decode(one + '=='))}"
-        except (ValueError, binascii.Error):
-            yield one
+        digits = base64.urlsafe_b64decode(f"{one}==").hex()
+        yield f"{_PREFIX}{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

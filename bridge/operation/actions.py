@@ -16,7 +16,7 @@ from bridge.interception.close_held import find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
 from bridge.letta.gateway import Agent, AgentChange, Gateway, Tool
 from bridge.offering import Offering
-from bridge.operation.chat_removal import has_chat_lists, plan_chat_removal, remove_chat_lists
+from bridge.operation.chat_removal import plan_chat_removal, remove_chat_lists
 from bridge.operation.snapshots import Snapshots
 from bridge.operation.wording import list_names, names_in_brackets, number_with_noun
 from bridge.sync import instructions
@@ -168,7 +168,7 @@ class Operator:
         done = f"Detached {_number_of_client_tools(sum(map(is_ours, agent.tools)))} from {agent.name}."
         if not whole:
             return f"{done} {CHATS_STAY}"
-        return f"{done} Its main chat is in its context." if has_chat_lists(agent) else done
+        return f"{done} Its main chat is in its context." if agent.has_chats else done
 
     # --- a pending call -------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ def remove_all_from_agent(gateway: Gateway, agent: Agent, detached_names: set[st
     if is_switched_on_by_bridge(agent):
         gateway.change_agent(agent.id, change_to_switch_back(agent))
     instructions.apply_instructions(gateway, agent, instructions.plan_instructions(agent, ""))
-    return not has_chat_lists(agent)
+    return not agent.has_chats
 
 
 def _remove_stub_from_agent(gateway: Gateway, agent: Agent, tool: Tool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from bridge.chats.lists import MAIN, METADATA_KEY, ChatLists, change_without_chats
+from bridge.chats.lists import MAIN, ChatLists, change_without_chats
 from bridge.interception.close_held import find_held_request, names_of_own_tools
 from bridge.interception.runs_under_way import wait_for_runs
 from bridge.letta.gateway import Agent, Gateway, StoredMessage
@@ -20,17 +20,13 @@ class ChatRemoval:
     changes: bool = True
 
 
-def has_chat_lists(agent: Agent) -> bool:
-    return METADATA_KEY in agent.metadata
-
-
 def remove_chat_lists(gateway: Gateway, agent: Agent) -> Agent:
     """Puts the main chat back into the context of the agent, which the caller has locked, and removes the lists. Waits
     for a run that a turn left behind: at its end, it would write its own chat into the context. Changes nothing while
     the agent's owner has to decide on a call in another chat: nobody could, if that left the context. Returns the
     agent as it is then.
     """
-    if not has_chat_lists(agent):
+    if not agent.has_chats:
         return agent
     if ChatLists.of(agent).current != MAIN:
         for _ in wait_for_runs(gateway, agent.id, threading.Event()):
@@ -44,7 +40,7 @@ def remove_chat_lists(gateway: Gateway, agent: Agent) -> Agent:
 
 def plan_chat_removal(gateway: Gateway, agent: Agent) -> ChatRemoval | None:
     """Plans what `remove_chat_lists` will do, None if there are no lists."""
-    if not has_chat_lists(agent):
+    if not agent.has_chats:
         return None
     request, lists = _request_to_be_lost(gateway, agent), ChatLists.of(agent)
     own = names_of_own_tools(agent, request) if request is not None else []

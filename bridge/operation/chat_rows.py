@@ -13,9 +13,6 @@ from bridge.interception.stored_messages import REQUEST, RETURN
 from bridge.letta.gateway import Agent, StoredMessage
 from bridge.turn import CallIds
 
-# Unix times are smaller until the year 2286. Who writes an agent's metadata may write any number.
-_LATEST = 1e10
-
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
@@ -61,14 +58,13 @@ def _row_of_chat(
     """Notes of a chat are only written when it comes into the context or leaves it: the agent's last turn was in the
     chat that is in the context now.
     """
-    used = chat.used if 0 <= chat.used < _LATEST else 0.0
     return ChatRow(
         id=chat.id,
         is_main=chat.id == MAIN,
         client=chat.client,
         in_context=chat.id == current,
         messages=len(chat.message_ids),
-        last_used=max(used, last_turn) if chat.id == current else used,
+        last_used=max(chat.used, last_turn) if chat.id == current else chat.used,
         waits_for=_waiting_tools(chat, stored, called),
     )
 

@@ -13,7 +13,7 @@ from bridge.interception.relay import remove_result_variables
 from bridge.letta.gateway import HELPER_PREFIX, Agent, Block, Gateway, Tool
 from bridge.offering import Offering
 from bridge.operation.actions import CHATS_STAY, remove_all_from_agent
-from bridge.operation.chat_removal import has_chat_lists, remove_chat_lists
+from bridge.operation.chat_removal import remove_chat_lists
 from bridge.sync import instructions
 from bridge.sync.inventory import list_own_tools
 from bridge.sync.ownership import is_ours
@@ -36,7 +36,7 @@ class Remains:
 
     @property
     def agents_with_chats(self) -> list[Agent]:
-        return [agent for agent in self.agents if has_chat_lists(agent)]
+        return [agent for agent in self.agents if agent.has_chats]
 
 
 def find_remains(gateway: Gateway) -> Remains:
@@ -51,7 +51,7 @@ def find_remains(gateway: Gateway) -> Remains:
         or any(map(instructions.is_ours, agent.blocks))
         or agent.id in ruled
         or is_switched_on_by_bridge(agent)
-        or has_chat_lists(agent)
+        or agent.has_chats
     ]
     helpers = [agent for agent in agents if agent.name.startswith(HELPER_PREFIX)]
     attached = {block.id for agent in agents for block in agent.blocks}
@@ -84,7 +84,7 @@ def _clean_agent(gateway: Gateway, listed: Agent, offering: Offering) -> str:
     except LettaNotFound:
         return f"the agent {listed.name} is gone"
     agent = _close_pending_call(gateway, agent)
-    if has_chat_lists(agent):
+    if agent.has_chats:
         agent = _close_pending_call(gateway, remove_chat_lists(gateway, agent))
     whole = remove_all_from_agent(gateway, agent, offering.detached_stub_names(agent))
     remove_result_variables(gateway, agent)

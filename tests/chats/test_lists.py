@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.chats import lists as module
-from bridge.chats.lists import MAIN, METADATA_KEY, Chat, ChatLists, change_without_chats, new_chat_id
+from bridge.chats.lists import MAIN, METADATA_KEY, Chat, ChatLists, change_without_chats, new_chat_id, swap_of
 from bridge.heard.records import HeardTurn
 from bridge.letta.gateway import Agent, AgentChange
 
@@ -310,6 +310,15 @@ def test_an_abandoned_chat_is_let_go_before_others(monkeypatch: pytest.MonkeyPat
         lists = lists.add(replace(lists.chats[str(number)], used=NOW - 100 + number))
     change = lists.add(Chat("new")).change_to("new", agent, NOW, broken_off=False, abandoned="2")
     assert set(ChatLists.of(as_letta_returns(agent, change)).chats) == {MAIN, "new", "1"}
+
+
+@pytest.mark.parametrize("chats", [{}, {"a": {"ids": message(3)}}, [], None])
+@pytest.mark.parametrize("swap", ["", "ab", 1, None])
+@pytest.mark.parametrize("agent_id", ["agent-1", "agent-2"])
+def test_the_last_change_is_read_alone_as_with_the_lists(agent_id: str, swap: object, chats: object) -> None:
+    entry = {"agent": agent_id, "current": "a", "swap": swap, "chats": chats}
+    agent = agent_with(message(1), metadata={METADATA_KEY: entry})
+    assert swap_of(agent) == ChatLists.of(agent).swap
 
 
 def noted(chat: str, swap: str) -> HeardTurn:
