@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 
 from bridge.json_text import find_lone_surrogate, storable_json, storable_text
+from tests.memory import measured, most_memory
 
 
 @pytest.mark.parametrize(
@@ -46,8 +45,8 @@ def test_whole_characters_are_no_lone_surrogates() -> None:
 
 
 def test_the_places_of_values_take_little_memory_whatever_the_names_are() -> None:
-    tracemalloc.start()
-    assert find_lone_surrogate({"x" * 20_000: [0] * 2_000}, "x") == ""
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 2_000_000  # it was 40 MB
+    def look() -> int:
+        assert find_lone_surrogate({"x" * 20_000: [0] * 2_000}, "x") == ""
+        return most_memory()
+
+    assert measured(look) < 2_000_000  # it was 40 MB

@@ -74,6 +74,7 @@ BEHAVIOURS = {
     "test_layout.py": OF_THE_RUN,
     "test_letta_checker.py": OF_THE_RUN,
     "test_matrix.py": OF_THE_RUN,
+    "test_memory.py": OF_THE_RUN,
     "test_second_try.py": OF_THE_RUN,
     "test_testbed_unchanged.py": OF_THE_RUN,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.quick_json import FieldTexts, RememberedValues, read_json
+from tests.memory import measured, most_memory
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -145,9 +145,9 @@ def test_of_two_fields_of_one_name_the_last_is_found() -> None:
 def test_other_fields_take_no_memory() -> None:
     """They are counted, and refused if they are too many, only after this."""
     text = b'{"a":[1],%b}' % b",".join(b'"x%d":[]' % number for number in range(200_000))
-    tracemalloc.start()
-    try:
+
+    def find() -> int:
         assert FieldTexts(["a"]).find(text) == {"a": b"[1]"}
-        assert tracemalloc.get_traced_memory()[1] < 100_000
-    finally:
-        tracemalloc.stop()
+        return most_memory()
+
+    assert measured(find) < 100_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from random import Random
 from uuid import UUID
 
@@ -14,6 +12,7 @@ from bridge.catalogue.index import MOST_LETTERS, Field, Index, first_sentence
 from bridge.catalogue.words import stem
 from bridge.turn import ToolSpec
 from tests.catalogue.tools import many_tools, tool
+from tests.memory import measured, memory_held
 
 
 def index_of(*specs: ToolSpec) -> Index:
@@ -79,14 +78,13 @@ def test_the_first_sentence_of_a_description(text: str, sentence: str) -> None:
 def test_the_estimated_size_is_about_the_memory(specs: list[ToolSpec]) -> None:
     groups = Groups([spec.name for spec in specs])
     Index(specs[:2], groups)
-    gc.collect()
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    index = Index(specs, groups)
-    gc.collect()
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert 0.8 * (after - before) < index.size < 2 * (after - before)
+
+    def make() -> tuple[int, int]:
+        index = Index(specs, groups)
+        return index.size, memory_held()
+
+    size, taken = measured(make)
+    assert 0.8 * taken < size < 2 * taken
 
 
 def test_texts_without_spaces_make_a_small_index() -> None:

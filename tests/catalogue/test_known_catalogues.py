@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +12,7 @@ from bridge.catalogue.catalogue import EXPECTED_SIZE
 from bridge.catalogue.known_catalogues import MAX_LISTS, MAX_SIZE, KnownCatalogues
 from bridge.turn import ToolSpec
 from tests.catalogue.tools import many_tools, named
+from tests.memory import measured, memory_held
 
 Specs = tuple[ToolSpec, ...]
 
@@ -95,17 +95,16 @@ def test_many_threads_get_the_same_catalogue(known: KnownCatalogues) -> None:
 def test_the_memory_is_bounded(known: KnownCatalogues) -> None:
     sent = [many_tools(copies=4, size=600) for _ in range(MAX_LISTS + 4)]
     known.catalogue(sent[0]).search("warm upp")
-    gc.collect()
-    tracemalloc.start()
-    for specs in sent:
-        catalogue = known.catalogue(specs)
-        catalogue.search("creat an isue")
-        assert catalogue.size < 6_000_000
-        del catalogue
-    gc.collect()
-    used, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert used < MAX_SIZE * 1.2
+
+    def remember() -> int:
+        for specs in sent:
+            catalogue = known.catalogue(specs)
+            catalogue.search("creat an isue")
+            assert catalogue.size < 6_000_000
+            del catalogue
+        return memory_held()
+
+    assert 0.3 * MAX_SIZE < measured(remember) < 1.2 * MAX_SIZE
 
 
 def test_tools_that_never_come_again_as_this_list_are_not_remembered() -> None:

@@ -332,9 +332,9 @@ def test_thoughts_that_the_model_wrote_into_its_answer_do_not_matter(told: Told)
 
 @pytest.mark.parametrize("opening", ["<think>", "<details>"])
 def test_thoughts_without_an_end_take_no_time(told: Told, opening: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert told(user("Hello"), said(opening * 20_000), user("Why?"))[-1] == "Why?"
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 5
 
 
 def test_an_answer_that_the_user_stopped_is_the_agents(told: Told, forget: Callable[[], None]) -> None:

@@ -47,9 +47,9 @@ def test_calls_are_found_wherever_the_text_is_cut(written: str, expected: list[s
 
 
 def test_many_blank_lines_before_a_call_take_no_time() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert parts(TaggedText("12ab", {"read_file": READ}), ["\n" * 100_000 + CALL]) == ["\n" * 100_000, READ_A]
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 5
 
 
 def test_only_text_that_may_become_a_tag_is_held_back() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +17,7 @@ from bridge.stubs.checks import SchemaLimits
 from bridge.stubs.converter import make_stub
 from bridge.stubs.work import Work
 from bridge.turn import SchemaForm, Stub, StubKind, ToolSpec
+from tests.memory import measured, memory_held
 
 AS_SENT = SchemaForm()
 PLACE = "tools[0].function"
@@ -153,12 +153,15 @@ def test_all_tools_and_stubs_together_take_little_memory(
     monkeypatch.setattr(cache, "MAX_SIZE", 2_000_000, raising=False)
     definitions = {"B": {"type": "string", "description": "x" * 7_000}}
     sent = json.dumps({"type": "object", "properties": properties, "$defs": definitions})
-    tracemalloc.start()
-    for number in range(60):
-        made(stubs, checked(stubs, spec(name=f"tool{number}", parameters=json.loads(sent))), SchemaForm(as_sent=False))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert held < 3_000_000
+
+    def remember() -> int:
+        for number in range(60):
+            tool = spec(name=f"tool{number}", parameters=json.loads(sent))
+            made(stubs, checked(stubs, tool), SchemaForm(as_sent=False))
+        del tool
+        return memory_held()
+
+    assert 300_000 < measured(remember) < 3_000_000
 
 
 def test_a_usual_number_of_usual_tools_is_remembered(stubs: StubCache) -> None:

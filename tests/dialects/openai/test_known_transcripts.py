@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +14,7 @@ from bridge.dialects.openai import known_transcripts as module
 from bridge.dialects.openai.known_transcripts import KnownTranscripts, digest_items
 from bridge.errors import InvalidRequest
 from bridge.turn import Message
+from tests.memory import measured, memory_held
 from tests.strategies import values
 
 USER = {"role": "user", "content": "Hello"}
@@ -127,29 +126,26 @@ def test_whatever_is_sent_is_read_as_without_memory(transcripts: list[list[Any]]
         assert reader.read(*transcript) == texts(*transcript)
 
 
-@pytest.fixture
-def held() -> Iterator[Any]:
-    tracemalloc.start()
-    yield lambda: tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-
-
 @pytest.mark.parametrize(
     "content",
     ["x" * 20_000, "é" * 10_000, [{}] * 2_000, [{"type": "text", "text": "x"}] * 500, {str(n): "" for n in range(500)}],
     ids=["text", "characters of two bytes", "empty objects", "parts", "fields"],
 )
 def test_all_transcripts_together_take_little_memory(
-    reader: Reader, held: Any, content: Any, monkeypatch: pytest.MonkeyPatch
+    reader: Reader, content: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 1_000_000)
     sent = json.dumps([{"role": "user", "content": content}, *([SAID, MORE] * 5)])
-    before = held()
-    for number in range(200):
-        found = reader.known.read([{"n": number}, *json.loads(sent)], lambda item, place: Message("user", str(item)))
-        assert len(found.messages) == 12
-    del found
-    assert held() - before < 1_500_000
+
+    def remember() -> int:
+        for number in range(200):
+            transcript = [{"n": number}, *json.loads(sent)]
+            found = reader.known.read(transcript, lambda item, place: Message("user", str(item)))
+            assert len(found.messages) == 12
+        del found, transcript
+        return memory_held()
+
+    assert 100_000 < measured(remember) < 1_500_000
 
 
 def test_a_transcript_that_is_too_large_is_read_again(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
