@@ -179,7 +179,7 @@ def assemble_parts(
 
 def _letta_parts(parts: Parts, answers: Answers, rules: RequestRules) -> LettaParts:
     guard = Guard(parts.gateway, parts.offering, parts.chats, parts.shared)
-    views = Views(parts.gateway, parts.shared.open_calls, parts.store, CALL_IDS)
+    views = Views(parts.gateway, parts.chats, parts.shared.open_calls, parts.store, CALL_IDS)
     return LettaParts(parts.settings, parts.gateway, parts.directory, answers, guard, views, rules)
 
 

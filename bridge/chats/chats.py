@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id, swap_of
-from bridge.chats.names import name_of_session, place_of_chat
+from bridge.chats.names import Speaker, context_of_session, name_of_session, place_of_chat
 from bridge.chats.paths import is_whole, paths_of_chats
 from bridge.chats.recognise import FoundChat, find_chat, find_chat_of_attempt
 from bridge.chats.stored import calls_by_message, turns_of_chat
@@ -23,7 +23,7 @@ from bridge.interception.close_held import find_held_request, names_of_own_tools
 from bridge.letta.gateway import Agent, AgentChange, Gateway, StoredMessage
 from bridge.store.port import Store
 from bridge.sync.ownership import is_ours
-from bridge.turn import Turn
+from bridge.turn import ChatsMode, Turn
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +52,20 @@ class Chats:
 
     def has_own_context(self, agent: Agent, turn: Turn) -> bool:
         """Returns whether the turn is of a chat with a context of its own, not of the main chat."""
-        mode = turn.chats or self._settings.chats.for_agent(agent.id, agent.name)
+        return self._keeps_apart(agent, turn.chats) and bool(turn.transcript or _name_of(turn) or turn.follows)
+
+    def context_of_session(self, agent: Agent, speaker: Speaker) -> tuple[str, Sequence[str]]:
+        """Returns where the open calls of a session of Letta's own API are noted, and the ids in its context."""
+        return context_of_session(agent, speaker, is_apart=self._keeps_apart(agent, speaker.chats))
+
+    def _keeps_apart(self, agent: Agent, mode: ChatsMode | None) -> bool:
+        """Returns whether the agent's chats have contexts of their own. `mode`: what the client's key says of that."""
+        is_one = self._mode(agent, mode) == "one"
         # With message_buffer_autoclear, Letta keeps no context between two messages.
-        if mode == "one" or agent.clears_context or not agent.message_ids:
-            return False
-        return bool(turn.transcript or _name_of(turn) or turn.follows)
+        return not (is_one or agent.clears_context or not agent.message_ids)
+
+    def _mode(self, agent: Agent, mode: ChatsMode | None) -> ChatsMode:
+        return mode or self._settings.chats.for_agent(agent.id, agent.name)
 
     def place_of_calls(self, agent: Agent, turn: Turn) -> str:
         """Returns the name under which the open calls of the turn's chat are noted (see locks/open_calls.py); "" where
@@ -97,8 +106,7 @@ class Chats:
         """Puts the main chat back after a turn that ended well, if BRIDGE_CHATS says so. Only logs a failure, because
         the agent has answered: the next turn of the main chat puts it back, too.
         """
-        mode = turn.chats or self._settings.chats.for_agent(agent.id, agent.name)
-        if mode != "each+main" or not self.has_own_context(agent, turn):
+        if self._mode(agent, turn.chats) != "each+main" or not self.has_own_context(agent, turn):
             return
         try:
             self.enter_main(gateway, gateway.agent(agent.id), previous_turn_ended=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bridge.chats.lists import MAIN, ChatLists
 from bridge.fingerprints import digest_bytes
 from bridge.letta.gateway import Agent
+from bridge.turn import ChatsMode
 
 # The session of messages to an agent itself, in Letta's own API (see dialects/letta/request.py).
 DEFAULT_SESSION = "letta:default"
@@ -24,13 +26,26 @@ def place_of_chat(agent_id: str, name: str) -> str:
     return f"{agent_id}/{name}" if name else agent_id
 
 
-def context_of_session(agent: Agent, client: str, session: str) -> tuple[str, Sequence[str]]:
-    """Returns where the open calls are noted of the chat that a client of Letta's own API means by a session, and the
-    ids of all messages in its context. Where the agent has no such chat, it is the main one.
+class Speaker(NamedTuple):
+    """Who speaks in a session of Letta's own API: the names of the key and of the session, and how the key says that
+    the agent's chats are kept; None if it does not.
     """
-    lists, name = ChatLists.of(agent), name_of_session(session)
+
+    client: str
+    session: str = DEFAULT_SESSION
+    chats: ChatsMode | None = None
+
+
+def context_of_session(agent: Agent, speaker: Speaker, *, is_apart: bool) -> tuple[str, Sequence[str]]:
+    """Returns where the open calls are noted of the chat that a client means by its session, and the ids of all
+    messages in its context. `is_apart`: a chat with a name has a context of its own, which is empty before its first
+    turn. Otherwise a session without a chat is the main one.
+    """
+    lists, name = ChatLists.of(agent), name_of_session(speaker.session)
     system = agent.message_ids[:1]
-    named = [chat for chat in lists.chats.values() if name and (chat.client, chat.name) == (client, name)]
+    named = [chat for chat in lists.chats.values() if name and (chat.client, chat.name) == (speaker.client, name)]
     if named:
         return place_of_chat(agent.id, name), (*system, *max(named, key=lambda chat: chat.used).message_ids)
+    if name and is_apart:
+        return place_of_chat(agent.id, name), system
     return agent.id, (*system, *lists.chats[MAIN].message_ids)

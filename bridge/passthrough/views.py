@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from bridge.chats.names import DEFAULT_SESSION, context_of_session
+from bridge.chats.chats import Chats
+from bridge.chats.names import DEFAULT_SESSION, Speaker
 from bridge.directory import Visible
 from bridge.large_offers import names_of_access
 from bridge.letta.gateway import Agent, ForeignCall, Gateway
@@ -44,8 +45,6 @@ _OF_PAGES = ("limit", "after", "before")
 LONGEST_ANSWER = 64_000_000
 
 Rewrite = Callable[[Any], Any]
-# The names of a client's key and of its conversation.
-Speaker = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,9 @@ class Viewer:
 class Views:
     """What clients see of one Letta server. For many threads."""
 
-    def __init__(self, gateway: Gateway, open_calls: OpenCalls, store: Store, call_ids: CallIds) -> None:
+    def __init__(self, gateway: Gateway, chats: Chats, open_calls: OpenCalls, store: Store, call_ids: CallIds) -> None:
         self._gateway = gateway
+        self._chats = chats
         self._open_calls = open_calls
         self._store = store
         self._call_ids = call_ids
@@ -96,7 +96,7 @@ class Views:
             return self._with_client_names if "messages" in words else None
         agent_id = agent_of(path)
         if agent_id and words[3:4] == ["messages"]:
-            return lambda value: self._readable(agent_id, value, (viewer.client, DEFAULT_SESSION))
+            return lambda value: self._readable(agent_id, value, Speaker(viewer.client))
         if agent_id and words[3:4] == ["context"]:
             return lambda value: without_our_tools(value, self._tools_with_those_of(self._gateway.agent(agent_id)))
         lists_agents = words[-1] == "agents"
@@ -119,7 +119,7 @@ class Views:
             shown = without_secrets(shown)
         if not agent_id or not isinstance(shown, dict):
             return shown
-        shown = self._with_open_call(shown, agent_id, (viewer.client, DEFAULT_SESSION))
+        shown = self._with_open_call(shown, agent_id, Speaker(viewer.client))
         return shown_to_letta_code(shown) if viewer.is_letta_code else shown
 
     def _with_open_call(self, agent: JsonObject, agent_id: str, speaker: Speaker) -> JsonObject:
@@ -175,7 +175,7 @@ class Views:
         are in this context.
         """
         agent = self._gateway.agent(agent_id)
-        place, ids = context_of_session(agent, *speaker)
+        place, ids = self._chats.context_of_session(agent, speaker)
         if place != agent_id and isinstance(value, list):
             own = {*ids}
             value = [row for row in value if isinstance(row, dict) and row.get("id") in own]
@@ -187,18 +187,18 @@ class Views:
         """
         ids = self._ids_in_view(self._gateway.agent(agent_id), speaker)
         if ids:
-            self._store.put(_place_key(ids[-1]), f"{agent_id} {speaker[1]}", PLACE_KEPT)
+            self._store.put(_place_key(ids[-1]), f"{agent_id} {speaker.session}", PLACE_KEPT)
         return ids
 
     def _ids_in_view(self, agent: Agent, speaker: Speaker) -> list[str]:
         """Returns the ids in the context of the speaker's chat without those from an open call on that is not the
         speaker's. Which conversation has a call is known for BRIDGE_TOOL_WAIT, which client has it for longer.
         """
-        place, ids = context_of_session(agent, *speaker)
+        place, ids = self._chats.context_of_session(agent, speaker)
         open_request = self._open_calls.open_request(place, self._call_ids)
-        if open_request is None and ids and self._open_calls.clients.is_of_another(speaker[0], ids[-1]):
+        if open_request is None and ids and self._open_calls.clients.is_of_another(speaker.client, ids[-1]):
             return [*ids[:-1]]
-        if open_request is None or open_request[0] == speaker or open_request[1] not in ids:
+        if open_request is None or open_request[0] == speaker[:2] or open_request[1] not in ids:
             return [*ids]
         return [*ids[: ids.index(open_request[1])]]
 
@@ -209,16 +209,16 @@ class Views:
         agent_id, _, session = (self._store.get(_place_key(message_id)) or "").partition(" ")
         return agent_id, session
 
-    def shown_message(self, agent_id: str, session: str, message_id: str, client: str) -> list[JsonObject]:
-        """Returns the rows of a message that was shown as the last of the context of a session. Where all sessions have
-        one context, any of the `client` may have its open calls.
+    def shown_message(self, agent_id: str, speaker: Speaker, message_id: str) -> list[JsonObject]:
+        """Returns the rows of a message that was shown as the last of the context of the speaker's session. Where all
+        sessions have one context, any of the client may have its open calls.
         """
         agent = self._gateway.agent(agent_id)
         newest = self._newest_rows(agent)
-        place, _ = context_of_session(agent, client, session)
+        place, _ = self._chats.context_of_session(agent, speaker)
         open_request = self._open_calls.open_request(place, self._call_ids)
         session = open_request[0][1] if open_request else DEFAULT_SESSION
-        rows = self._readable(agent_id, newest, (client, session))
+        rows = self._readable(agent_id, newest, speaker._replace(session=session))
         return [row for row in rows if row.get("id") == message_id]
 
 

@@ -18,7 +18,7 @@ from bridge.passthrough.conversations import agent_of_conversation, conversation
 from bridge.passthrough.views import LONGEST_ANSWER
 from bridge.turn import JsonObject
 from bridge.web.letta_messages import LettaMessages
-from bridge.web.letta_requests import LettaRequests, client_name
+from bridge.web.letta_requests import LettaRequests, speaker_in
 
 
 class LettaConversations:
@@ -39,14 +39,14 @@ class LettaConversations:
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
             return self._requests.pass_on()
-        ids = self._parts.views.context_ids(agent_id, (client_name(), f"letta:{conversation_id}"))
+        ids = self._parts.views.context_ids(agent_id, speaker_in(f"letta:{conversation_id}"))
         return jsonify(conversation_object(conversation_id, ids))
 
     def list_conversation(self, conversation_id: str) -> Response:
         agent_id = self._agent_of(conversation_id)
         if not agent_id:
             return self._requests.pass_on()
-        speaker = (client_name(), f"letta:{conversation_id}")
+        speaker = speaker_in(f"letta:{conversation_id}")
         call = replace(self._requests.call_of_request(), path=f"/v1/agents/{agent_id}/messages")
         with ExitStack() as until_sent:
             self._parts.answers.enter_passed_on(g.client_key, until_sent, only_reads=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from flask import Response, current_app, g, jsonify, request
 
+from bridge.chats.names import Speaker
 from bridge.config import Settings
 from bridge.dialects.base import RequestRules
 from bridge.directory import ALL, Directory, Visible
@@ -50,6 +51,11 @@ def client_name() -> str:
     return g.client_key.name if g.client_key else ""
 
 
+def speaker_in(session: str) -> Speaker:
+    """Returns the client of the present request, as it speaks in the session."""
+    return Speaker(client_name(), session, g.client_key.chats if g.client_key else None)
+
+
 class LettaRequests:
     """Passes requests on. Messages and conversations use it, too."""
 
@@ -61,7 +67,7 @@ class LettaRequests:
         if not agent_id:
             return self.pass_on()
         self.check_visible(agent_id)
-        return jsonify(self.parts.views.shown_message(agent_id, session, message_id, client_name()))
+        return jsonify(self.parts.views.shown_message(agent_id, speaker_in(session), message_id))
 
     def pass_on(self) -> Response:
         """Passes the request on with its body unpacked, because Letta reads no other."""

@@ -84,6 +84,18 @@ def test_a_conversation_lists_only_its_own_messages(each: LettaClient, letta: Fa
         assert [row["content"] for row in listed] == [own]
 
 
+def test_a_conversation_without_messages_shows_none(settings: Settings, each: LettaClient, letta: FakeGateway) -> None:
+    one = LettaClient(create_app(settings, letta).test_client(), each.agent_id)
+    one.say("Main.")
+    ids = [*letta.agent(one.agent_id).message_ids]
+    rows = [{"id": ids[-1], "message_type": "assistant_message", "content": "Hi"}]
+    for client, shown, listed in ((each, ids[:1], []), (one, ids, rows)):
+        conversation = new_conversation(client)
+        assert client.get(f"conversations/{conversation}")["in_context_message_ids"] == shown
+        letta.will_answer(200, rows)
+        assert client.get(f"conversations/{conversation}/messages") == listed
+
+
 def test_a_change_of_the_agent_finds_its_main_chat_whatever_the_setting_is_now(
     settings: Settings, each: LettaClient, letta: FakeGateway
 ) -> None:
