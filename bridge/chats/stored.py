@@ -13,13 +13,19 @@ from bridge.turn import CallIds, Message
 
 _USER = "user_message"
 _SAID = "assistant_message"
+_CALL = "tool_call_message"
+_RETURN = "tool_return_message"
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn while its rows are read. `begins`: the id of the message before it."""
+    """A turn while its rows are read. `begins`: the id of the message before it. `call`: the client's call with which
+    it ends, "" as long as there is none. `answers`: the call whose result it begins with.
+    """
 
     begins: str
+    answers: str = ""
+    call: str = ""
     otid: str = ""
     told: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -32,7 +38,7 @@ def turns_of_chat(
     """Returns the turns of a chat as its messages tell them, the oldest first. `rows` are the stored messages by their
     ids, `known_calls` the calls of the transcript by the ids of the messages that have them.
     """
-    return [_heard_turn(chat.id, turn, known_calls) for turn in _turns(chat, root, rows)]
+    return [_heard_turn(chat.id, turn) for turn in _turns(chat, root, rows, known_calls)]
 
 
 def calls_by_message(call_ids: CallIds, calls: Sequence[str]) -> dict[str, str]:
@@ -41,32 +47,40 @@ def calls_by_message(call_ids: CallIds, calls: Sequence[str]) -> dict[str, str]:
     return {place[0]: call for call, place in places if place is not None}
 
 
-def _turns(chat: Chat, root: str, rows: Mapping[str, Sequence[StoredMessage]]) -> Iterator[_Turn]:
+def _turns(
+    chat: Chat, root: str, rows: Mapping[str, Sequence[StoredMessage]], known_calls: Mapping[str, str]
+) -> Iterator[_Turn]:
     turn, before = _Turn(root), root
+    kinds: set[str] = set()
     for message_id in chat.message_ids:
         of_message = rows.get(message_id, ())
-        if any(row.kind == _USER for row in of_message) and turn.ids:
+        kinds_before, kinds = kinds, {row.kind for row in of_message}
+        # Calls with which the agent does not wait have their returns at once.
+        goes_on = bool(turn.call) and not (_RETURN in kinds and kinds_before & {_CALL, _RETURN})
+        if (_USER in kinds and turn.ids) or goes_on:
             yield turn
-            turn = _Turn(before)
+            turn = _Turn(before, answers="" if _USER in kinds else turn.call)
         for row in of_message:
             if row.kind == _USER:
                 turn.told.append(message_digest(Message("user", row.text)))
                 turn.otid = turn.otid or row.otid
             elif row.kind == _SAID:
                 turn.said.append(row.text)
-        if not any(row.kind == _USER for row in of_message):
+        if _USER not in kinds:
             turn.ids.append(message_id)
+        turn.call = known_calls.get(message_id, turn.call)
         before = message_id
     yield turn
 
 
-def _heard_turn(chat_id: str, turn: _Turn, known_calls: Mapping[str, str]) -> HeardTurn:
+def _heard_turn(chat_id: str, turn: _Turn) -> HeardTurn:
     said = Passage.of("\n\n".join(turn.said))
     return HeardTurn(
         "ended",
         told=tuple(turn.told),
+        results=(turn.answers,) if turn.answers else (),
         said=said if said.length else None,
-        calls=tuple(known_calls[one] for one in turn.ids if one in known_calls),
+        calls=(turn.call,) if turn.call else (),
         chat=chat_id,
         begins=turn.begins,
         turn=_turn_of_otid(turn.otid),

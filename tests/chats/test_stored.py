@@ -71,18 +71,60 @@ def test_only_messages_in_the_context_of_the_chat_count_and_in_its_order() -> No
     assert (only.told, only.said, only.begins) == (told("Hello"), Passage.of("Hi"), ROOT)
 
 
-def test_calls_belong_to_the_turn_of_their_message() -> None:
+def test_a_turn_ends_with_a_call_that_the_agent_waits_with_and_the_next_begins_with_its_result() -> None:
     rows = [
         user("m1", "Read it"),
         StoredMessage("m2", "approval_request_message"),
         StoredMessage("m3", "tool_return_message", text="42"),
         said("m4", "It is 42"),
         user("m5", "Again"),
-        StoredMessage("m6", "tool_call_message"),
+        StoredMessage("m6", "approval_request_message"),
     ]
-    first, second = read(*rows, calls={"m2": "call-2", "m6": "call-6", "elsewhere": "call-9"})
-    assert (first.calls, first.said) == (("call-2",), Passage.of("It is 42"))
-    assert (second.calls, second.said, second.begins) == (("call-6",), None, "m4")
+    calls, answers, again = read(*rows, calls={"m2": "call-2", "m6": "call-6", "elsewhere": "call-9"})
+    assert (calls.calls, calls.results, calls.said, calls.begins) == (("call-2",), (), None, ROOT)
+    assert (answers.calls, answers.results, answers.said) == ((), ("call-2",), Passage.of("It is 42"))
+    assert (answers.begins, again.begins, again.calls, again.results) == ("m2", "m4", ("call-6",), ())
+
+
+@pytest.mark.parametrize("named", ["m2", "m3"])
+def test_a_call_with_a_return_of_its_own_keeps_it(named: str) -> None:
+    rows = [
+        user("m1", "Read it"),
+        StoredMessage("m2", "tool_call_message"),
+        StoredMessage("m3", "tool_return_message", text="42"),
+        StoredMessage("m4", "tool_call_message"),
+        StoredMessage("m5", "tool_return_message", text="43"),
+        said("m6", "It is 42 and 43"),
+    ]
+    one, two, three = read(*rows, calls={named: "call-2", "m4": "call-4"})
+    assert (one.begins, one.calls, one.results) == (ROOT, ("call-2",), ())
+    assert (two.begins, two.calls, two.results, two.said) == ("m3", ("call-4",), ("call-2",), None)
+    assert (three.begins, three.calls, three.results) == ("m5", (), ("call-4",))
+    assert three.said == Passage.of("It is 42 and 43")
+
+
+def test_several_calls_of_one_message_keep_all_their_returns() -> None:
+    rows = [user("m1", "Read both"), StoredMessage("m2", "tool_call_message")]
+    rows += [StoredMessage(row_id, "tool_return_message", text="42") for row_id in ("m3", "m4")]
+    first, second = read(*rows, said("m5", "It is 42"), calls={"m2": "call-2"})
+    assert (first.begins, second.begins, second.results) == (ROOT, "m4", ("call-2",))
+
+
+def test_a_message_in_place_of_a_result_begins_a_turn_without_one() -> None:
+    rows = [
+        user("m1", "Read it"),
+        StoredMessage("m2", "approval_request_message"),
+        user("m3", "Do not"),
+        said("m4", "Well"),
+    ]
+    first, second = read(*rows, calls={"m2": "call-2"})
+    assert (first.calls, second.calls, second.results, second.told) == (("call-2",), (), (), told("Do not"))
+
+
+def test_calls_of_the_agents_own_tools_end_no_turn() -> None:
+    rows = [user("m1", "Find it"), StoredMessage("m2", "tool_call_message"), StoredMessage("m3", "tool_return_message")]
+    (only,) = read(*rows, said("m4", "Here"))
+    assert (only.calls, only.said) == ((), Passage.of("Here"))
 
 
 def test_messages_that_are_not_read_belong_to_no_words() -> None:
@@ -149,4 +191,5 @@ def test_a_transcript_goes_on_with_the_stored_turns() -> None:
 def test_a_transcript_parts_from_the_stored_turns_before_words_that_were_taken_back() -> None:
     assert found(*ASKED, *ANSWERED, NEXT) == ("A", "m4")
     assert found(*ASKED, *ANSWERED, SECOND[0]) == ("A", "m4")
+    assert found(*ASKED, ANSWERED[0]) == ("A", CALLING)
     assert found(NEXT) is None
