@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from bridge.aside import make_helper
@@ -19,6 +20,7 @@ from bridge.errors import Busy, ClientGone, InvalidRequest, LettaError
 from bridge.heard.hearing import Hearing
 from bridge.interception.answered_calls import run_turn
 from bridge.interception.correction import Corrections
+from bridge.interception.delivered import has_arrived
 from bridge.interception.ending import (
     end_with_call,
     ending_results,
@@ -27,7 +29,7 @@ from bridge.interception.ending import (
     without_ending_results,
 )
 from bridge.interception.method import PreparedTurn
-from bridge.interception.runs_under_way import wait_for_runs, wait_for_unseen_runs
+from bridge.interception.runs_under_way import wait_for_earlier_runs
 from bridge.journal.newest import NewestTurns
 from bridge.large_offers import LargeOffers
 from bridge.letta.capabilities import ServerFeatures, streams_tokens_faithfully
@@ -205,10 +207,10 @@ class Conversation:
             self._newest.check(agent.id, turn)
         gateway = gateway_while_held(self._gateway, hold.check)
         if not hold.previous_turn_ended:
-            yield from wait_for_runs(gateway, agent.id, gone)
+            arrived = partial(has_arrived, gateway, agent, turn)
+            agent = yield from wait_for_earlier_runs(gateway, agent, hold, gone, arrived)
             if gone.is_set():
                 raise ClientGone.before_its_turn()
-            agent = gateway.agent(agent.id)  # again: a run may have changed the agent since
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         turn, access = self._large_offers.reduce(turn, agent)
         chat = yield from self._enter_chat(gateway, turn, agent, hold)
@@ -230,8 +232,6 @@ class Conversation:
     ) -> Generator[Notice, None, EnteredChat]:
         """Puts the turn's chat into the agent's context, unless the turn is refused in any case."""
         if self._chats.has_own_context(agent, turn):
-            if not hold.previous_turn_ended:
-                agent = yield from wait_for_unseen_runs(gateway, agent)
             self._check_offer(turn, agent)
         chat = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended)
         if chat.change:

@@ -15,9 +15,9 @@ from bridge.interception.method import Interception, PreparedTurn
 from bridge.interception.runs_under_way import wait_for_runs, wait_for_unchanged_context
 from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
-from bridge.letta.gateway import StoredMessage
+from bridge.letta.gateway import Agent, Gateway, StoredMessage
 from bridge.sync.ownership import names_of_our_tools
-from bridge.turn import AgentEvent, Notice
+from bridge.turn import AgentEvent, Notice, Turn
 
 
 def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> Iterator[AgentEvent]:
@@ -59,6 +59,14 @@ def without_delivered_messages(turn: PreparedTurn) -> Generator[Notice, None, Pr
     if not _has_sent_any(turn, stored.newest_rows if by_step else stored.context_rows):
         return turn
     return replace(turn, new_input=replace(turn.new_input, unheard=(), user_messages=()), opening=(), delivered=True)
+
+
+def has_arrived(gateway: Gateway, agent: Agent, turn: Turn) -> bool:
+    """Returns whether a message of an earlier attempt at the turn is stored."""
+    if not (turn.repeated and turn.id):
+        return False
+    rows = gateway.newest_messages(agent.id, LOOK_FURTHER, including=agent.message_ids[-1] if agent.message_ids else "")
+    return any(row.otid.startswith(f"{turn.id}-") for row in rows)
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:

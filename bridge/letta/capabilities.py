@@ -78,6 +78,11 @@ class ServerFeatures:
         return self.version >= (0, 11, 0)
 
     @property
+    def ends_runs_with_connection(self) -> bool:
+        """Whether a run ends when the connection of its stream does. Letta 0.8.17 does that, 0.6.54 and 0.11 do not."""
+        return (0, 8, 0) <= self.version < (0, 11, 0)
+
+    @property
     def lists_runs_of_one_agent(self) -> bool:
         """Whether `agent_id` limits the list of active runs. Letta 0.11 ignores it: there it is `agent_ids`."""
         return self.version >= (0, 12, 0)

@@ -10,29 +10,33 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 from weakref import WeakValueDictionary
 
-from bridge.errors import Busy, ClientGone, HoldLost
+from bridge.errors import BridgeError, Busy, ClientGone, HoldLost, LettaTimeout, LettaUnreachable, RunBrokenOff
 from bridge.store.port import Change
 from bridge.trace import current_trace
 
 # A waiting turn looks so often, in seconds, whether its client has gone.
 CHECK_INTERVAL = 0.5
 
+# How the turn of a holder came to its end. "failed": its run is over. "lost": its worker was killed, or lost Letta in
+# the middle of the run, which may go on. "unknown": nothing is noted, as for an agent's first turn.
+TurnEnd = Literal["ended", "failed", "lost", "unknown"]
+
 
 class HeldLock(Protocol):
-    """A lock that this worker holds. `previous_turn_ended`: the previous holder said that its turn was complete."""
+    """A lock that this worker holds. `previous`: how the turn of the previous holder ended."""
 
     @property
-    def previous_turn_ended(self) -> bool: ...
+    def previous(self) -> TurnEnd: ...
 
     def holds(self) -> bool:
         """Returns whether this worker still has the lock, as far as the worker can tell without asking Redis."""
 
-    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
-        """Makes the notes in the store and frees the lock. `ended`: this turn was complete, so the next holder has
-        nothing to clean up. Only logs a fault of the store.
+    def release(self, end: TurnEnd, notes: Sequence[Change] = ()) -> None:
+        """Makes the notes in the store and frees the lock. `end`: how this turn ended, for the next holder, who cleans
+        up unless it "ended". Only logs a fault of the store.
         """
 
 
@@ -45,15 +49,28 @@ class Locker(Protocol):
 
 @dataclass(slots=True)
 class AgentHold:
-    """A lock on an agent. If not `previous_turn_ended`, that turn failed or was killed, and may be half done. While
-    `unfinished`, the present turn counts as half done, too, even if nothing raises.
+    """A lock on an agent. `previous`: how the turn before ended. `earlier_runs_ended`: what it left running is over, as
+    far as anybody can tell. While `unfinished`, the present turn counts as half done, even if nothing raises.
     """
 
-    previous_turn_ended: bool
+    previous: TurnEnd
     holds: Callable[[], bool]
     keeps_unfinished_mark: bool = False
+    earlier_runs_ended: bool = False
     unfinished: bool = False
     notes: list[Change] = field(default_factory=list)
+
+    @property
+    def previous_turn_ended(self) -> bool:
+        """Returns whether the turn before is complete. If not, it may be half done."""
+        return self.previous == "ended"
+
+    def end(self, fault: BridgeError | None) -> TurnEnd:
+        """Returns how the present turn ended, with this fault or with none."""
+        if fault is None and not self.unfinished:
+            return self.previous if self.keeps_unfinished_mark else "ended"
+        is_over = self.earlier_runs_ended or self.previous != "lost"
+        return "failed" if fault is not None and is_over and not _may_run_on(fault) else "lost"
 
     def note_at_end(self, changes: Sequence[Change]) -> None:
         """Has the changes made when the agent is freed, with the same request to Redis: the next holder needs them."""
@@ -113,12 +130,16 @@ class AgentLocks:
                 held = self._locker.take_lock(agent_id, keep_waiting)
             if held is None:
                 raise self._error_after_waiting(gone)
-            hold, ended = AgentHold(held.previous_turn_ended, held.holds), False
+            hold = AgentHold(held.previous, held.holds)
+            end: TurnEnd = "lost"
             try:
                 yield hold
-                ended = not hold.unfinished and (hold.previous_turn_ended or not hold.keeps_unfinished_mark)
+                end = hold.end(None)
+            except BridgeError as fault:
+                end = hold.end(fault)
+                raise
             finally:
-                held.release(ended, hold.notes)
+                held.release(end, hold.notes)
         finally:
             lock.release()
 
@@ -136,6 +157,13 @@ class AgentLocks:
             f"The agent is busy with another turn, and was not free within {self._wait:g} seconds (BRIDGE_WAIT).",
             retry_after=5,
         )
+
+
+def _may_run_on(fault: BridgeError) -> bool:
+    """Returns whether the agent may still run after a turn with this fault: its end was not seen."""
+    if isinstance(fault, LettaUnreachable):
+        return not fault.nothing_sent
+    return isinstance(fault, (LettaTimeout, RunBrokenOff, HoldLost))
 
 
 class _Patience:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.errors import StoreUnavailable
-from bridge.locks.agents import HeldLock
+from bridge.locks.agents import HeldLock, TurnEnd
 from bridge.store.port import Change, Store
 
 log = logging.getLogger(__name__)
@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 # Seconds between two tries to lock a file, at first and at most.
 POLL = 0.01
 SLOWEST_POLL = 0.05
-# What a lock file contains: its last holder has begun, or has ended.
-_BEGUN, _ENDED = b"b", b"e"
+# What a lock file contains, by how the turn of its last holder ended. It begins as lost.
+_MARKS: dict[TurnEnd, bytes] = {"lost": b"b", "ended": b"e", "failed": b"f", "unknown": b"u"}
+_ENDS = {mark: end for end, mark in _MARKS.items()}
 
 
 class FileLocker:
@@ -72,22 +73,21 @@ class FileLocker:
 class _FileLock:
     file: int
     path: str
-    previous_turn_ended: bool
+    previous: TurnEnd
     store: Store | None
 
     def holds(self) -> bool:
         """Returns whether the locked file is still at its path. If it was removed, other workers lock a new file."""
         return _is_file_at(self.file, self.path)
 
-    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
+    def release(self, end: TurnEnd, notes: Sequence[Change] = ()) -> None:
         try:
             if notes and self.store is not None:
                 self.store.change(notes)
         except StoreUnavailable as fault:
             log.warning("what a turn leaves for the next could not be noted: %s", fault.message)
         finally:
-            if ended:
-                _write_mark(self.file, _ENDED)
+            _write_mark(self.file, end)
             os.close(self.file)
 
 
@@ -118,13 +118,13 @@ def _is_file_at(file: int, path: str) -> bool:
         return False
 
 
-def _mark_turn_begun(file: int) -> bool:
-    """Marks the new turn as begun. Returns whether the previous turn had ended well, False for a new file."""
-    previous_turn_ended = os.pread(file, 1, 0) == _ENDED
-    _write_mark(file, _BEGUN)
-    return previous_turn_ended
+def _mark_turn_begun(file: int) -> TurnEnd:
+    """Marks the new turn as begun. Returns how the previous turn ended."""
+    previous = _ENDS.get(os.pread(file, 1, 0), "unknown")
+    _write_mark(file, "lost")
+    return previous
 
 
-def _write_mark(file: int, mark: bytes) -> None:
+def _write_mark(file: int, end: TurnEnd) -> None:
     with suppress(OSError):  # a full disk must not end a turn
-        os.pwrite(file, mark, 0)
+        os.pwrite(file, _MARKS[end], 0)

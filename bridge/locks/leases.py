@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from bridge.errors import StoreUnavailable
 from bridge.lasting_thread import LastingThread
-from bridge.locks.agents import HeldLock
+from bridge.locks.agents import HeldLock, TurnEnd
 from bridge.store.port import Change, Put, Remove
 from bridge.store.redis import PREFIX, RedisServer, condition, milliseconds, step_of
 
@@ -32,12 +32,12 @@ SILENCE_LIMIT = 3.0
 # The pause of a waiting turn before it asks again, at first and at most.
 POLL = 0.02
 SLOWEST_POLL = 0.15
-# So long Redis keeps the mark that the last turn of an agent has ended.
-ENDED_MARK_KEPT = 7 * 86400.0
+# So long Redis keeps the mark how the last turn of an agent ended.
+MARK_KEPT = 7 * 86400.0
 
 _TAKE = """
-local lock, queue, heard, ended = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, lease, silence_limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local lock, queue, heard, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, lease, silence_limit, mark_kept = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- A time in the future, or a lock that lasts for longer than a lease: the clock was put back since then.
@@ -53,9 +53,9 @@ if redis.call('exists', lock) == 0 and (not first or first == token) then
   redis.call('set', lock, token, 'px', lease)
   redis.call('zrem', queue, token)
   redis.call('zrem', heard, token)
-  local previous_turn_ended = redis.call('exists', ended)
-  redis.call('del', ended)
-  return {1, previous_turn_ended}
+  local previous = redis.call('get', turn) or 'unknown'
+  redis.call('set', turn, 'lost', 'px', mark_kept)
+  return {1, previous}
 end
 if not redis.call('zscore', queue, token) then
   local last = redis.call('zrange', queue, -1, -1, 'withscores')
@@ -64,7 +64,7 @@ end
 redis.call('zadd', heard, now, token)
 redis.call('pexpire', queue, silence_limit * 10)
 redis.call('pexpire', heard, silence_limit * 10)
-return {0, 0}
+return {0, ''}
 """
 _LEAVE = """
 redis.call('zrem', KEYS[1], ARGV[1])
@@ -106,14 +106,13 @@ class LeaseLocker:
     def _try_to_take(self, name: str, token: str) -> HeldLock | None:
         """Takes the lease if it is free and this turn is the first in the queue. Otherwise queues the turn."""
         asked = time.monotonic()
-        keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "ended")]
+        keys = [_redis_key(kind, name) for kind in ("lock", "queue", "heard", "turn")]
         with self._server.client():
-            taken, previous_turn_ended = self._take(
-                keys=keys, args=[token, milliseconds(LEASE), milliseconds(SILENCE_LIMIT)]
-            )
+            times = map(milliseconds, (LEASE, SILENCE_LIMIT, MARK_KEPT))
+            taken, previous = self._take(keys=keys, args=[token, *times])
         if not taken:
             return None
-        lease = _Lease(self, name, token, bool(previous_turn_ended), asked + LEASE - MARGIN)
+        lease = _Lease(self, name, token, previous, asked + LEASE - MARGIN)
         with self._guard:
             self._leases.add(lease)
         return lease
@@ -125,22 +124,21 @@ class LeaseLocker:
             renewed = self._renewal(keys=[_redis_key("lock", lease.name)], args=[lease.token, milliseconds(LEASE)])
         lease.until = asked + LEASE - MARGIN if renewed else 0.0
 
-    def release(self, lease: _Lease, ended: bool, notes: Sequence[Change]) -> None:
+    def release(self, lease: _Lease, end: TurnEnd, notes: Sequence[Change]) -> None:
         """Makes the notes and then removes the lease, with one request. If Redis fails, only logs that: the lease is
         not renewed any more and expires.
         """
         with self._guard:
             self._leases.discard(lease)
         lock = _key("lock", lease.name)
-        steps = [condition(lock, lease.token), step_of(Remove(lock))]
-        if ended:
-            steps.append(step_of(Put(_key("ended", lease.name), "1", ENDED_MARK_KEPT)))
+        mark = Put(_key("turn", lease.name), end, MARK_KEPT)
+        steps = [condition(lock, lease.token), step_of(Remove(lock)), step_of(mark)]
         try:
             self._server.take_steps([*map(step_of, notes), *steps])
         except StoreUnavailable as fault:
             if notes:  # a Redis that is full refuses them, and may yet remove the lease
                 log.warning("what a turn leaves for the next could not be noted: %s", fault.message)
-                return self.release(lease, ended, ())
+                return self.release(lease, end, ())
             log.warning("a lease could not be given back, and will expire: %s", fault.message)
         return None
 
@@ -159,23 +157,23 @@ class LeaseLocker:
 class _Lease:
     """A lease that this worker holds, by its clock until `until`. `token` names its holder in Redis."""
 
-    def __init__(self, locker: LeaseLocker, name: str, token: str, previous_turn_ended: bool, until: float) -> None:
+    def __init__(self, locker: LeaseLocker, name: str, token: str, previous: TurnEnd, until: float) -> None:
         self._locker = locker
         self.name = name
         self.token = token
-        self.previous_turn_ended = previous_turn_ended
+        self.previous = previous
         self.until = until
 
     def holds(self) -> bool:
         return time.monotonic() < self.until
 
-    def release(self, ended: bool, notes: Sequence[Change] = ()) -> None:
-        self._locker.release(self, ended, notes)
+    def release(self, end: TurnEnd, notes: Sequence[Change] = ()) -> None:
+        self._locker.release(self, end, notes)
 
 
 def _key(kind: str, name: str) -> str:
-    """Returns the key in the store for the "lock", the "queue", "heard" (when each turn asked last) or "ended" (the
-    mark).
+    """Returns the key in the store for the "lock", the "queue", "heard" (when each turn asked last) or the "turn"
+    (how the last one ended).
     """
     return f"{kind}:{{{name}}}"
 

@@ -11,7 +11,7 @@ from bridge.chats.chats import Chats
 from bridge.errors import BridgeError, ClientGone, LettaNotFound
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
-from bridge.interception.runs_under_way import wait_for_runs
+from bridge.interception.runs_under_way import wait_for_earlier_runs, wait_silently
 from bridge.letta.gateway import Agent, ForeignCall, Gateway
 from bridge.letta.gateway_while_held import gateway_while_held
 from bridge.locks.agents import AgentHold
@@ -49,10 +49,7 @@ class Guard:
         agent = self._gateway.agent(agent_id)
         if self._chats.has_main_in_context(agent):
             return
-        if not hold.previous_turn_ended:
-            for _ in wait_for_runs(self._gateway, agent_id, gone):
-                pass
-            agent = self._gateway.agent(agent_id)
+        agent = wait_silently(wait_for_earlier_runs(self._gateway, agent, hold, gone))
         self._chats.enter_main(self._gateway, agent, previous_turn_ended=hold.previous_turn_ended)
 
     @contextmanager
@@ -114,12 +111,9 @@ class Guard:
         """
         agent_id = agent.id
         gateway = gateway_while_held(self._gateway, hold.check)
-        if not hold.previous_turn_ended:
-            for _ in wait_for_runs(gateway, agent_id, gone):
-                pass
-            if gone.is_set():
-                raise ClientGone.before_its_turn()
-            agent = gateway.agent(agent_id)
+        agent = wait_silently(wait_for_earlier_runs(gateway, agent, hold, gone))
+        if gone.is_set() and not hold.previous_turn_ended:
+            raise ClientGone.before_its_turn()
         agent = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended).agent
         request = find_held_request(gateway, agent) if gateway.features().approvals else None
         if request is not None and not names_of_own_tools(agent, request):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from threading import Event
 
 import pytest
 
 from bridge.config import Settings
 from bridge.errors import LettaNotFound, RunBrokenOff
-from bridge.interception import runs_under_way
-from bridge.interception.runs_under_way import wait_for_runs
 from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Say
-from bridge.trace import Trace, set_current_trace
-from bridge.turn import NewInput, Notice, Stopped, Text, ToolResult, UserMessage
+from bridge.turn import NewInput, Stopped, Text, ToolResult, UserMessage
 from tests.fakes import FakeGateway
 from tests.interception.attempts import (
     TURN,
@@ -214,50 +209,3 @@ def test_every_message_carries_the_id_of_its_turn(letta: FakeGateway, attempts: 
     attempts.run(replace(TURN, new_input=NewInput((UserMessage("Hello"), UserMessage("there"))), id="turn-7"))
     otids = [message.otid for message in letta.prompts[0].messages if isinstance(message, Say)]
     assert otids == ["turn-7-0", "turn-7-1"]
-
-
-# --- a run that goes on without a bridge ----------------------------------------------------------------
-
-
-class Pauses(Event):
-    """Ends the agent's runs at the pause of this number, and does not really pause."""
-
-    def __init__(self, letta: FakeGateway, end: int) -> None:
-        super().__init__()
-        self._pauses: Iterator[int] = iter(range(1, end + 1))
-        self._letta, self._end = letta, end
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if next(self._pauses) == self._end:
-            self._letta.under_way.clear()
-        return self.is_set()
-
-
-def waited(letta: FakeGateway, gone: Event) -> list[Notice]:
-    """Waits for the runs of the agent. Returns what the client is told."""
-    return list(wait_for_runs(letta, letta.agents()[0].id, gone))
-
-
-def test_a_run_that_goes_on_is_waited_for_and_the_client_is_told_once(letta: FakeGateway) -> None:
-    letta.under_way.append("run-1")
-    trace = Trace()
-    set_current_trace(trace)
-    assert waited(letta, Pauses(letta, 3)) == [Notice("waiting for a run under way")]
-    assert [*trace.waits] == ["a run under way"]
-    assert waited(letta, Event()) == []
-    assert letta.cancelled == []
-
-
-def test_a_run_that_does_not_end_is_cancelled(letta: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_under_way, "PATIENCE", 0)
-    letta.under_way.append("run-1")
-    waited(letta, Event())
-    assert letta.cancelled == [(letta.agents()[0].id, "run-1")]
-
-
-def test_a_run_is_not_waited_for_if_the_client_has_gone(letta: FakeGateway) -> None:
-    letta.under_way.append("run-1")
-    gone = Event()
-    gone.set()
-    waited(letta, gone)
-    assert letta.cancelled == []

@@ -125,6 +125,7 @@ def test_some_abilities_follow_from_the_version(version: str) -> None:
     assert known.continues_without_message == (old or version == "0.8.17")
     assert known.block_change_needs_recompile == (version == "0.16.8")
     assert known.lists_active_runs == (not old and version != "0.8.17")
+    assert known.ends_runs_with_connection == (version == "0.8.17")
     assert known.has_v1_agents == known.lists_runs_of_one_agent
     assert known.has_v1_agents == (known.lists_active_runs and version != "0.11.7")
     assert known.packs_user_messages == old

@@ -17,9 +17,19 @@ from typing import Any, Self
 
 import pytest
 
-from bridge.errors import Busy, ClientGone, HoldLost, StoreUnavailable
+from bridge.errors import (
+    Busy,
+    ClientGone,
+    HoldLost,
+    InvalidRequest,
+    LettaTimeout,
+    LettaUnreachable,
+    ModelFailed,
+    RunBrokenOff,
+    StoreUnavailable,
+)
 from bridge.locks import leases
-from bridge.locks.agents import AgentHold, AgentLocks
+from bridge.locks.agents import AgentHold, AgentLocks, TurnEnd
 from bridge.locks.files import FileLocker
 from bridge.locks.leases import LeaseLocker
 from bridge.store import redis as redis_module
@@ -257,6 +267,45 @@ def test_a_turn_knows_whether_the_previous_one_came_to_its_end(place: str) -> No
         assert fourth.previous_turn_ended
 
 
+def nothing_sent() -> LettaUnreachable:
+    fault = LettaUnreachable("no connection")
+    fault.nothing_sent = True
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "end"),
+    [
+        (InvalidRequest("no"), "failed"),
+        (ModelFailed("no"), "failed"),
+        (LettaTimeout("no"), "lost"),
+        (RunBrokenOff("no"), "lost"),
+        (LettaUnreachable("the connection broke"), "lost"),
+        (nothing_sent(), "failed"),
+        (KeyError("a fault of the bridge"), "lost"),
+        (GeneratorExit(), "lost"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else one,
+)
+def test_a_turn_knows_whether_the_run_of_the_previous_one_may_go_on(
+    place: str, fault: BaseException, end: TurnEnd
+) -> None:
+    agents = locks(place)
+    with agents.hold(AGENT) as hold:
+        assert hold.previous == "unknown"
+    with suppress(type(fault)), agents.hold(AGENT) as hold:
+        assert hold.previous == "ended"
+        raise fault
+    with agents.hold_outside_turn(AGENT):
+        pass
+    with agents.hold(AGENT) as hold:
+        assert hold.previous == end
+        assert not hold.previous_turn_ended
+        hold.unfinished = True
+    with agents.hold(AGENT) as hold:
+        assert hold.previous == "lost"
+
+
 def fails_while_it_holds(agents: AgentLocks) -> bool:
     previous_turn_ended = False
     try:
@@ -298,6 +347,19 @@ def test_another_process_has_to_wait(place: str) -> None:
         assert hold.previous_turn_ended
 
 
+def test_a_lost_run_is_known_until_somebody_has_waited_for_it(place: str) -> None:
+    agents = locks(place)
+    with agents.hold(AGENT) as hold:
+        hold.unfinished = True
+    for has_waited, end in ((False, "lost"), (False, "lost"), (True, "failed")):
+        with suppress(ClientGone), agents.hold(AGENT) as hold:
+            hold.earlier_runs_ended = has_waited
+            raise ClientGone.before_its_turn()
+        with agents.hold(AGENT) as hold:
+            assert hold.previous == end
+            hold.keep_unfinished_mark()
+
+
 @pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_lock_of_a_killed_holder_is_free(kind: Kind, tmp_path: Path) -> None:
@@ -306,7 +368,7 @@ def test_the_lock_of_a_killed_holder_is_free(kind: Kind, tmp_path: Path) -> None
         with Worker(where, lease=1.0) as worker:
             worker.dies()
         with locks(where, wait=0 if kind == "local" else SOON).hold(AGENT) as hold:
-            assert not hold.previous_turn_ended
+            assert hold.previous == "lost"
 
 
 # --- files --------------------------------------------------------------------------------------------

@@ -110,4 +110,4 @@ def test_a_run_that_is_still_under_way_is_waited_for(
     letta.calls.clear()
     main = ChatLists.of(ada).chats[MAIN].message_ids
     assert remove_chat_lists(letta, ada).message_ids == (ada.message_ids[0], *main)
-    assert letta.calls == ["runs_under_way", "runs_under_way", "agent", "newest_messages", "change_agent"]
+    assert letta.calls == ["runs_under_way", "features", "runs_under_way", "agent", "newest_messages", "change_agent"]

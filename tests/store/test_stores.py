@@ -421,7 +421,7 @@ for ask in (store.check_writable, lambda: locker.take_lock("a", lambda: False)):
 for file in taken:
     file.close()
 store.check_writable()
-locker.take_lock("a", lambda: False).release(True)
+locker.take_lock("a", lambda: False).release("ended")
 """
 
 
