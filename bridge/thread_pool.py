@@ -13,6 +13,9 @@ from typing import ParamSpec, TypeVar
 log = logging.getLogger(__name__)
 
 Work = Callable[[], object]
+# A thread that has had no work for so many seconds ends.
+IDLE = 10.0
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -20,7 +23,7 @@ T = TypeVar("T")
 class ThreadPool(Executor):
     """Does work in at most `most` threads. A piece of work wakes one thread, the one that began to wait last, because
     its memory is still in the processor's caches. Python's own ThreadPoolExecutor wakes two threads for each piece, and
-    takes them in turns. The threads do not keep the process from ending.
+    takes them in turns. A thread without work ends after a while. The threads do not keep the process from ending.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -62,7 +65,7 @@ class ThreadPool(Executor):
                 self._waiting.pop().give(None)
 
     def _work_on(self, seat: _Seat) -> None:
-        while work := seat.take():
+        while work := seat.take(IDLE) or self._last_work(seat):
             try:
                 work()
             except BaseException:  # of any kind: the thread is needed again
@@ -79,6 +82,15 @@ class ThreadPool(Executor):
             else:
                 self._waiting.append(seat)
 
+    def _last_work(self, seat: _Seat) -> Work | None:
+        """Takes a thread without work out of the pool. Returns the work that it was given at this very moment."""
+        with self._guard:
+            if seat not in self._waiting:
+                return seat.take(0)
+            self._waiting.remove(seat)
+            self._count -= 1
+            return None
+
 
 class _Seat:
     """The place where one thread waits for its next work; None ends it."""
@@ -91,8 +103,10 @@ class _Seat:
         self._work = work
         self._bell.release()
 
-    def take(self) -> Work | None:
-        self._bell.acquire()
+    def take(self, seconds: float) -> Work | None:
+        """Waits for work, at most `seconds`. Returns None if there was none, or at the end of the pool."""
+        if not self._bell.acquire(timeout=seconds):
+            return None
         work, self._work = self._work, None
         return work
 

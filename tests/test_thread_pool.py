@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 
 import pytest
 
+from bridge import thread_pool
 from bridge.thread_pool import ThreadPool
 from tests.waiting import SOON, until
 
@@ -79,6 +82,29 @@ def test_work_for_which_no_thread_can_be_started_is_refused(pool: ThreadPool, mo
             with pytest.raises(RuntimeError, match="can't start new thread"):
                 pool.submit(lambda: True)
     assert pool.submit(lambda: True).result(SOON)
+
+
+def test_threads_without_work_end_and_others_begin_when_there_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_pool, "IDLE", 0.05)
+    pool, go_on = ThreadPool(2, "tried"), threading.Event()
+    busy = pool.submit(go_on.wait, SOON)
+    for _ in range(3):
+        assert pool.submit(lambda: True).result(SOON)
+        until(lambda: len(threads()) == 1)
+    go_on.set()
+    assert busy.result(SOON)
+    until(lambda: not threads())
+    assert (pool._waiting, pool._count) == ([], 0)
+
+
+def test_no_work_is_lost_to_threads_that_are_about_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_pool, "IDLE", 0.0005)
+    pool, dice = ThreadPool(3, "tried"), random.Random(1)
+    for number in range(3_000):
+        time.sleep(dice.uniform(0.0, 0.001))
+        assert pool.submit(lambda number=number: number).result(SOON) == number
+    pool.shutdown()
+    until(lambda: not threads())
 
 
 def test_a_pool_that_ends_does_the_work_that_it_has_and_takes_no_more() -> None:
