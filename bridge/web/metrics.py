@@ -79,6 +79,14 @@ class Metrics:
         )
         self._calls = Counter("bridge_tool_calls", "Tool calls handed to clients.", registry=registry)
         self._results = Counter("bridge_tool_results", "Results of tool calls taken from clients.", registry=registry)
+        self._look_ups = _Labelled(
+            Counter(
+                "bridge_tool_look_ups",
+                "Searches and calls of agents for tools that they were not given, answered by the bridge.",
+                ("answer",),
+                registry=registry,
+            )
+        )
         # Summed over all workers, also dead ones: one worker hands out a call, and another one may get its result.
         self._pending = Gauge(
             "bridge_tool_calls_pending",
@@ -117,6 +125,8 @@ class Metrics:
             self._waited.of(cause).inc(seconds)
         self._tools.observe(turn.tools)
         self._stubs.observe(turn.stubs_put)
+        for step in turn.looked_up:
+            self._look_ups.of("found" if step.ok else "refused").inc()
         if turn.called:
             self._calls.inc(turn.called)
         if turn.ended and not turn.aside and (turn.results or turn.called or turn.closed_calls):

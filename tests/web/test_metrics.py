@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from app import create_app
 from bridge import errors
+from bridge.config import read_settings
 from bridge.turn import Stopped, Text, ToolCall
 from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.sse_checker import Json, check_error
+from tests.test_complaints import held
 
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}]
 CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
@@ -80,6 +85,22 @@ def test_calls_that_wait_for_their_result_are_pending(client: FlaskClient, chat:
     found = metrics(client)
     assert found["bridge_tool_calls_pending"] == 0
     assert (found["bridge_tool_calls_total"], found["bridge_tool_results_total"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "answer"),
+    [("search_tools", {"words": "tool"}, "found"), ("describe_tool", {"name": "nothing_like_it"}, "refused")],
+)
+def test_searches_for_tools_are_counted_by_their_answers(
+    environment: dict[str, str], letta: FakeGateway, name: str, arguments: Json, answer: str
+) -> None:
+    client = create_app(read_settings({**environment, "BRIDGE_TOOL_SEARCH": "30"}), letta).test_client()
+    offered = [{"type": "function", "function": {"name": f"tool_{number}"}} for number in range(40)]
+    letta.will(*held((name, json.dumps(arguments))))
+    letta.will_say("Done")
+    assert Chat(client).ask(tools=offered).text == "Done"
+    counts = {key: count for key, count in metrics(client).items() if key.startswith("bridge_tool_look_ups_total")}
+    assert counts == {f"bridge_tool_look_ups_total{{answer={answer}}}": 1}
 
 
 def test_calls_count_as_answered_once_however_often_their_results_come(
