@@ -80,7 +80,7 @@ class Chats:
         if not self.has_own_context(agent, turn):
             return self.enter_main(gateway, agent, previous_turn_ended=previous_turn_ended)
         noted = self._noted_turns(agent)
-        lists = ChatLists.of(agent).without_stale(noted)
+        lists = _lists_now(gateway, agent, noted)
         found = self._find(gateway, agent, lists, turn, noted)
         chat, path, change = _chat_for(found, lists, turn, _name_of(turn))
         before = lists.chats[found.chat_id] if found is not None else None
@@ -96,7 +96,7 @@ class Chats:
         """Puts the main chat into the agent's context."""
         if not agent.has_chats:
             return EnteredChat(agent, None, previous_turn_ended)
-        lists = ChatLists.of(agent).without_stale(self._noted_turns(agent))
+        lists = _lists_now(gateway, agent, self._noted_turns(agent))
         return self._put(gateway, agent, lists, MAIN, previous_turn_ended)
 
     def has_main_in_context(self, agent: Agent) -> bool:
@@ -207,6 +207,14 @@ class Chats:
         change = lists.change_to(chat_id, agent, time.time(), broken_off=not previous_turn_ended, abandoned=abandoned)
         agent = gateway.change_agent(agent.id, _keeping_parallel_calls(gateway, agent, change))
         return EnteredChat(agent, None, ended, "back")
+
+
+def _lists_now(gateway: Gateway, agent: Agent, noted: Sequence[HeardTurn]) -> ChatLists:
+    """Returns the agent's lists without those that another program has made wrong since they were written."""
+    lists = ChatLists.of(agent).without_stale(noted)
+    if not lists.is_emptied(noted):
+        return lists
+    return lists.after_reset(deleted=gateway.features().deletes_messages_at_reset)
 
 
 def _chat_for(

@@ -52,7 +52,8 @@ class Chat:
 @dataclass(frozen=True, slots=True)
 class ChatLists:
     """The chats of the agent with this id, and its present context. Always has `current`, and `main`. `swap` names the
-    change by which the current chat came into the context, "" if there was none.
+    change by which the current chat came into the context, "" if there was none, and `had_messages` says whether the
+    chat had any then.
     """
 
     agent_id: str
@@ -60,6 +61,7 @@ class ChatLists:
     current: str
     chats: Mapping[str, Chat] = field(default_factory=dict)
     swap: str = ""
+    had_messages: bool = False
 
     @classmethod
     def of(cls, agent: Agent) -> ChatLists:
@@ -67,10 +69,12 @@ class ChatLists:
         then the present context is that of the main chat.
         """
         system_id, *context = agent.message_ids or ("",)
-        current, swap, chats = _read_entry(agent.id, agent.metadata.get(METADATA_KEY))
+        entry = agent.metadata.get(METADATA_KEY)
+        current, swap, chats = _read_entry(agent.id, entry)
         chats.setdefault(MAIN, Chat(MAIN))
         chats[current] = replace(chats.get(current) or Chat(current), message_ids=tuple(context))
-        return cls(agent.id, system_id, current, chats, swap)
+        had_messages = bool(swap) and isinstance(entry, dict) and entry.get("had_messages") is True
+        return cls(agent.id, system_id, current, chats, swap, had_messages)
 
     @property
     def is_kept(self) -> bool:
@@ -96,6 +100,25 @@ class ChatLists:
         chats[current] = replace(self.chats.get(current) or Chat(current), message_ids=context)
         return replace(self, current=current, swap=later[-1].swap, chats=chats)
 
+    def is_emptied(self, turns: Sequence[HeardTurn]) -> bool:
+        """Returns whether somebody has removed all messages of the current chat, as a reset in Letta does. `turns` are
+        the noted ones.
+        """
+        if not self.swap or self.chats[self.current].message_ids:
+            return False
+        return self.had_messages or any(
+            turn.chat == self.current and turn.swap == self.swap and turn.kind == "ended" for turn in turns
+        )
+
+    def after_reset(self, *, deleted: bool) -> ChatLists:
+        """Returns the lists if the current chat was emptied. `deleted`: the messages of all chats exist no more. The
+        chats are still known, so that what is noted of one is not taken for another's.
+        """
+        if not deleted:
+            return replace(self, had_messages=True)
+        chats = {chat.id: replace(chat, message_ids=()) for chat in self.chats.values()}
+        return replace(self, chats=chats, swap="", had_messages=True)
+
     def change_to(
         self, chat_id: str, agent: Agent, now: float, *, broken_off: bool, abandoned: str = ""
     ) -> AgentChange:
@@ -108,13 +131,15 @@ class ChatLists:
         chats = {**self.chats, left.id: left, entered.id: entered}
         if abandoned in chats:
             chats[abandoned] = replace(chats[abandoned], used=max(0.0, now - _UNUSED))
-        if not left.message_ids and left.id not in (MAIN, chat_id):  # no turn of it came to anything
+        came_to_nothing = not left.message_ids and not self.had_messages
+        if came_to_nothing and left.id not in (MAIN, chat_id):
             del chats[left.id]
         kept = _within_limits(chats, entered.id)
         entry: JsonObject = {
             "agent": self.agent_id,
             "swap": secrets.token_hex(4),
             "current": chat_id,
+            "had_messages": bool(entered.message_ids),
             "chats": {chat.id: _entry_of(chat, with_ids=chat.id != chat_id) for chat in kept},
         }
         metadata = {**agent.metadata, METADATA_KEY: entry}

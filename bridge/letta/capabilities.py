@@ -78,6 +78,11 @@ class ServerFeatures:
         return self.version >= (0, 11, 0)
 
     @property
+    def deletes_messages_at_reset(self) -> bool:
+        """Whether a reset of an agent's messages deletes them all, in its context or not. Letta 0.16.1 keeps them."""
+        return self.version < (0, 16, 0)
+
+    @property
     def ends_runs_with_connection(self) -> bool:
         """Whether a run ends when the connection of its stream does. Letta 0.8.17 does that, 0.6.54 and 0.11 do not."""
         return (0, 8, 0) <= self.version < (0, 11, 0)

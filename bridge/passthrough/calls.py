@@ -59,6 +59,11 @@ def changes_agent(verb: str, path: str) -> bool:
     return verb not in READING_VERBS and agent_of(path) != "" and part_of_agent(path) not in _NO_CHANGES
 
 
+def resets_messages(path: str) -> bool:
+    """Returns whether a path is that of removing all messages of an agent."""
+    return part_of_agent(path) == "reset-messages"
+
+
 def _agent_and_part(path: str) -> tuple[str, str]:
     begin, _, rest = path.partition(f"{_ROOT}agents/")
     agent_id, _, part = rest.removesuffix("/").partition("/")

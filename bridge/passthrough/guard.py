@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from bridge.chats.chats import Chats
+from bridge.chats.lists import change_without_chats
 from bridge.errors import BridgeError, ClientGone, LettaNotFound
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
@@ -35,15 +36,27 @@ class Guard:
         self._open_calls = shared.open_calls
 
     @contextmanager
-    def for_change(self, agent_id: str, gone: threading.Event) -> Iterator[None]:
+    def for_change(self, agent_id: str, gone: threading.Event, *, is_reset: bool = False) -> Iterator[None]:
         """Holds the agent for a change of it that makes it say nothing, with its main chat in the context, which the
-        change may be about. Raises ClientGone if `gone` is set before.
+        change may be about. Raises ClientGone if `gone` is set before. `is_reset`: the change removes its messages, on
+        some servers those of all chats.
         """
         with self._locks.hold(agent_id, gone=gone) as hold:
             hold.keep_unfinished_mark()
             with suppress(LettaNotFound):
                 self._enter_main(agent_id, hold, gone)
             yield
+            if is_reset and self._gateway.features().deletes_messages_at_reset:
+                self._forget_deleted(agent_id)
+
+    def _forget_deleted(self, agent_id: str) -> None:
+        """Removes the lists of chats whose messages were deleted."""
+        try:
+            change = change_without_chats(self._gateway.agent(agent_id))
+            if change is not None:
+                self._gateway.change_agent(agent_id, change)
+        except BridgeError as failure:
+            log.warning("the chats of an agent without messages could not be forgotten: %s", failure.message)
 
     def _enter_main(self, agent_id: str, hold: AgentHold, gone: threading.Event) -> None:
         agent = self._gateway.agent(agent_id)

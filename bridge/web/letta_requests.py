@@ -14,7 +14,7 @@ from bridge.directory import ALL, Directory, Visible
 from bridge.errors import UnknownModel, UnknownPath
 from bridge.letta.gateway import ForeignAnswer, ForeignCall, Gateway
 from bridge.passthrough.agent_lists import fill_list_of_agents
-from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, read_call
+from bridge.passthrough.calls import READING_VERBS, agent_of, changes_agent, read_call, resets_messages
 from bridge.passthrough.concerned import agents_concerned
 from bridge.passthrough.guard import Guard
 from bridge.passthrough.letta_code import SOURCE_HEADER, is_letta_code
@@ -90,7 +90,8 @@ class LettaRequests:
             check_tool_name(call, parts.gateway)
             changed = [agent_id] if changes_agent(call.verb, call.path) else agents_concerned(call, parts.gateway)
             for one in changed:
-                until_sent.enter_context(parts.guard.for_change(one, ClientLeft(request.environ)))
+                change = parts.guard.for_change(one, ClientLeft(request.environ), is_reset=resets_messages(call.path))
+                until_sent.enter_context(change)
             call = with_own_entries(call, parts.gateway.agent)
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)

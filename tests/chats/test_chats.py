@@ -477,3 +477,49 @@ def test_a_new_context_has_the_system_prompt_also_without_a_history(
     pirate = Message("system", "Be a pirate.")
     side.ask(pirate, Message("user", "old"), Message("assistant", "old answer"), Message("user", "now"))
     assert "Be a pirate." in side.context()
+
+
+# --- a reset of the agent's messages ------------------------------------------------------------------
+
+
+def reset(letta: FakeGateway, agent: Agent, *, deletes: bool) -> None:
+    """Does what Letta does, without the bridge."""
+    kept = letta._agents[agent.id]
+    if deletes:
+        kept.messages = kept.messages[:1]
+    kept.agent = replace(kept.agent, message_ids=kept.agent.message_ids[:1])
+
+
+@pytest.mark.parametrize("current", ["ann", "bob"])
+@pytest.mark.parametrize(("version", "deletes"), [((0, 14, 0), True), ((0, 16, 1), False)])
+def test_chats_whose_messages_a_reset_has_deleted_are_told_again(
+    environment: dict[str, str], version: tuple[int, int, int], deletes: bool, current: str
+) -> None:
+    letta = FakeGateway(replace(FEATURES, version=version))
+    letta.has_agent("Ada")
+    side = made(letta, read_settings(environment))
+    ann = [ONE, said(side.ask(ONE))]
+    bob = [TWO, said(side.ask(TWO))]
+    if current == "ann":
+        ann += [NEXT, said(side.ask(*ann, NEXT))]
+    reset(letta, side.agent, deletes=deletes)
+    for chat, mine, other in ((bob, "I am Bob.", "I am Ann."), (ann, "I am Ann.", "I am Bob.")):
+        chat += [NEXT, said(side.ask(*chat, NEXT))]
+        assert sum(mine in text for text in side.context()) >= 1
+        assert not any(other in text for text in side.context())
+        chat += [NEXT, said(side.ask(*chat, NEXT))]
+        assert sum(text == "Who am I?" for text in side.context()) >= 2
+
+
+def test_a_chat_that_nobody_reset_keeps_its_messages_though_it_has_none(environment: dict[str, str]) -> None:
+    """A new chat has an empty context until its first turn comes to its end."""
+    letta = FakeGateway(replace(FEATURES, version=(0, 14, 0)))
+    letta.has_agent("Ada")
+    side = made(letta, read_settings(environment))
+    ann = [ONE, said(side.ask(ONE))]
+    letta.will(errors.ModelFailed("It failed."))
+    with pytest.raises(errors.ModelFailed):
+        side.ask(TWO)
+    assert side.context() in ([], ["I am Bob."])
+    side.ask(*ann, NEXT)
+    assert side.context() == ["I am Ann.", "You said: I am Ann.", "Who am I?", "You said: Who am I?"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app import create_app
+from bridge.chats.lists import METADATA_KEY
 from bridge.config import Settings, read_settings
 from bridge.turn import Stopped, Text
 from tests.fakes import FEATURES, FakeGateway
@@ -106,6 +107,21 @@ def test_a_change_of_the_agent_finds_its_main_chat_whatever_the_setting_is_now(
     letta.will_answer(200, {})
     one.send(f"agents/{each.agent_id}", {"name": "Ada"}, verb="PATCH")
     assert letta.agent(each.agent_id).message_ids == main
+
+
+@pytest.mark.parametrize(("version", "left"), [((0, 14, 0), False), ((0, 16, 1), True)])
+def test_a_reset_that_deletes_the_messages_of_all_chats_removes_their_lists(
+    environment: dict[str, str], version: tuple[int, int, int], left: bool
+) -> None:
+    letta = FakeGateway(replace(FEATURES, version=version))
+    settings = read_settings({**environment, "BRIDGE_CHATS": "each"})
+    each = LettaClient(create_app(settings, letta).test_client(), letta.has_agent("Ada").id)
+    each.say("I am Ann.", path=f"conversations/{new_conversation(each)}/messages")
+    letta.will_answer(200, {})
+    each.send(f"agents/{each.agent_id}/reset-messages", {}, verb="PATCH")
+    agent = letta.agent(each.agent_id)
+    assert (METADATA_KEY in agent.metadata) == left
+    assert agent.message_ids == agent.message_ids[:1]
 
 
 def test_a_message_without_tools_is_heard_in_its_own_conversation(each: LettaClient, letta: FakeGateway) -> None:
