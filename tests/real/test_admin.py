@@ -83,7 +83,7 @@ def name(part: str) -> str:
     return f"{part}_read"
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -> None:
     """The times of the pages are printed. They depend on the machine."""
     part = unique("many")
@@ -126,7 +126,7 @@ def test_hundreds_of_tools_are_listed_by_a_few_calls(world: World, site: Site) -
             list(pool.map(lambda row: delete_tool(world, row["id"]), stubs_on(world, part)))
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_turn_is_shown_step_by_step(site: Site, agent: Agent, name: str) -> None:
     reply = agent.ask(
         f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)], system="Be kind.", bridge=site.bridge
@@ -152,7 +152,7 @@ def test_a_turn_is_shown_step_by_step(site: Site, agent: Agent, name: str) -> No
     assert "notes.txt" in page
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_all_workers_share_sessions_and_history(world: World, agent: Agent, name: str) -> None:
     with world.start_bridge(BRIDGE_ADMIN_PASSWORD=PASSWORD, WEB_CONCURRENCY="2") as bridge:
         site = Site(world, bridge)
@@ -171,7 +171,7 @@ def test_all_workers_share_sessions_and_history(world: World, agent: Agent, name
         assert len(site.data("health")["workers"]) >= 2
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_every_action_does_what_it_says(world: World, site: Site, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")
@@ -214,7 +214,7 @@ def test_a_pending_call_is_closed(world: World, site: Site, name: str) -> None:
     agent.delete()
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_call_is_tried_by_hand_and_leaves_nothing_on_the_server(world: World, site: Site, name: str) -> None:
     agent = world.agent(AGENT_TYPE)
     assert agent.ask("!say ok", tools=[tool(name)], bridge=site.bridge).text == "ok"

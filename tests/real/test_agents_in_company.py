@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.one_type]
 MANY = LOOK_BACK + 1
 
 
+@pytest.mark.two_servers
 def test_a_call_is_found_after_many_messages_in_another_conversation(world: World, agent: Agent) -> None:
     agent.ask("Hello")  # a bridge that does not know the agent waits for the runs of conversations, which stay active
     conversations = f"{world.server.base_url}/v1/conversations/"
@@ -53,6 +54,7 @@ def quiet(world: World) -> Iterator[World]:
         yield replace(world, model=model)
 
 
+@pytest.mark.two_servers
 def test_agents_with_a_sleep_time_companion_get_their_results(quiet: World, agent_type: str) -> None:
     agent = quiet.agent(agent_type, enable_sleeptime=True)
     if agent_type != V1_AGENT and quiet.at_least("0.16.2"):

@@ -58,6 +58,7 @@ def call_of_model(agent: Agent, meant: Json) -> str:
     [{"title": "null", "label": None}, {"title": "x", "label": "null", "note": "null"}],
     ids=["null", "the text null"],
 )
+@pytest.mark.two_servers
 def test_nested_values_nulls_and_numbers_come_back(agent: Agent, stream: bool, meant: Json) -> None:
     expected = {"where": nested(12), **meant, "count": 3}
     talk = Talk(agent, SEARCH, stream=stream)

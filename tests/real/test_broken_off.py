@@ -50,6 +50,7 @@ TURN = pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
 
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
 @TURN
+@pytest.mark.one_type
 def test_a_turn_goes_on_after_its_worker_was_killed_while_the_agent_ran(
     agent: Agent, mortal: Service, turn: int
 ) -> None:
@@ -102,8 +103,8 @@ def killed_at(agent: Agent, bridge: Service, turn: int, nth: int, path: str = "*
 
 
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
-@pytest.mark.one_type
 @pytest.mark.parametrize("moment", [Before, Between], ids=["before the second run", "in the second run"])
+@pytest.mark.two_servers
 def test_an_agent_that_is_asked_for_another_form_is_asked_once_although_its_worker_was_killed(
     agent: Agent, mortal: Service, moment: type[Before | Between]
 ) -> None:
@@ -134,7 +135,7 @@ def test_words_in_the_turn_of_a_killed_worker_are_heard_once_if_new_ones_come_wi
     assert [line for line in talk.story() if line.startswith("user: ")] == ["user: One thing.", "user: Another."]
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_a_long_turn_whose_answer_was_lost_is_not_run_again(world: World, agent_type: str) -> None:
     agent = world.agent(agent_type, tools=[MEMORY_TOOL])
     note = f'!call {MEMORY_TOOL} {{"label": "human", "content": "tea"}}'
@@ -172,6 +173,7 @@ def kill_workers(bridge: Service) -> None:
         os.kill(worker, signal.SIGKILL)
 
 
+@pytest.mark.two_servers
 def test_a_message_that_a_failed_run_left_out_of_the_context_is_sent_again(world: World, agent_type: str) -> None:
     """The model fails after a tool of the agent has run. Some servers store that step outside of the context."""
     world.model.clear()
@@ -214,8 +216,8 @@ def test_two_bridges_offer_different_tools_in_turn(agent: Agent, stranger: Servi
     assert agent.fingerprint() == before
 
 
-@pytest.mark.two_servers
 @pytest.mark.fault("Letta restarts while a call is open")
+@pytest.mark.one_server
 def test_a_result_arrives_after_letta_was_restarted(world: World) -> None:
     if not isinstance(world.server, OwnServer):
         pytest.fail("a server that is `up` can't be restarted by a test: `python -m testbed down` first")

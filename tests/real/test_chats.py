@@ -171,7 +171,7 @@ def test_the_main_chat_is_back_after_each_turn_if_the_setting_says_so(
         assert "user: Weather?" not in story_of(agent, ())
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_memory_is_shared_by_all_chats(remembering: Agent, bridge: Service) -> None:
     agent = remembering
     one, two = (Talk(agent, bridge=bridge) for _ in range(2))

@@ -68,7 +68,7 @@ def age(world: World, name: str) -> None:
     world.letta("PATCH", f"/v1/tools/{row['id']}", {"tags": [*tags, f"{IDLE}{LONG_AGO}"]})
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_stub_is_marked_idle_and_later_deleted_unless_it_is_used_again(world: World, agent: Agent, part: str) -> None:
     """Attached, unused, used again, unused for long, deleted."""
     name, state = f"{part}_read", whole_state(agent)
@@ -99,6 +99,7 @@ def test_a_stub_is_marked_idle_and_later_deleted_unless_it_is_used_again(world: 
     assert whole_state(agent) == state
 
 
+@pytest.mark.two_servers
 def test_attached_stubs_and_tools_of_others_stay_even_if_they_are_marked(world: World, agent: Agent, part: str) -> None:
     hidden = world.agent(agent.type, hidden=True)
     names = used, secret = f"{part}_used", f"{part}_secret"
@@ -118,6 +119,7 @@ def test_attached_stubs_and_tools_of_others_stay_even_if_they_are_marked(world: 
     hidden.delete()
 
 
+@pytest.mark.two_servers
 def test_a_detached_stub_stays_until_its_rule_is_removed(world: World, agent: Agent, part: str) -> None:
     name, state = f"{part}_read", whole_state(agent)
     agent.ask("!say ok", tools=[tool(name)])
@@ -129,7 +131,7 @@ def test_a_detached_stub_stays_until_its_rule_is_removed(world: World, agent: Ag
     assert sweep(world, part) == {name: "marked idle"}
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_turn_during_a_deletion_has_all_its_tools(world: World, agent: Agent, part: str) -> None:
     """The turn begins just before the deletion. It sees the mark for deletion and makes another stub."""
     name = f"{part}_read"
@@ -150,7 +152,7 @@ def test_a_turn_during_a_deletion_has_all_its_tools(world: World, agent: Agent, 
     assert reply.calls == [(name, {"path": "x"})]
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_refused_turn_takes_back_its_new_stubs_only(world: World, agent: Agent, part: str) -> None:
     old, shared, new = names = [f"{part}_{name}" for name in ("old", "shared", "new")]
     agent.ask("!say ok", tools=[tool(old)])
@@ -178,7 +180,7 @@ def test_a_refused_turn_takes_back_its_new_stubs_only(world: World, agent: Agent
     neighbour.delete()
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_bridge_sweeps_by_itself_during_turns(world: World, agent: Agent, part: str) -> None:
     name = f"{part}_read"
     agent.ask("!say ok", tools=[tool(name)])
@@ -192,7 +194,7 @@ def test_a_bridge_sweeps_by_itself_during_turns(world: World, agent: Agent, part
             time.sleep(0.5)
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_every_tool_of_a_large_server_is_listed(world: World, part: str) -> None:
     """More tools than one page holds, whose order differs between versions; through the command line."""
     tags = [OWNER, f"{OWNER}:digest=0", f"{OWNER}:client-name={part}"]

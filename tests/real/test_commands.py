@@ -49,7 +49,7 @@ def rows_of(world: World, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_the_doctor_makes_a_round_trip_and_leaves_nothing_behind(world: World, agent: Agent) -> None:
     before = whole_state(agent)
     done = bridge(world, "doctor", "--agent", agent.id)
@@ -66,7 +66,7 @@ def test_the_doctor_makes_a_round_trip_and_leaves_nothing_behind(world: World, a
     assert not [row["name"] for row in listed if row["name"].startswith(HELPER_PREFIX)]
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_tools_and_agents_are_listed_and_shown(world: World, agent: Agent, name: str) -> None:
     reply = agent.ask(f'!call {name} {{"path": "notes.txt"}}', tools=[tool(name)])
     (call_id,) = reply.call_ids
@@ -95,7 +95,7 @@ def test_config_lists_the_settings(world: World) -> None:
     assert {"variable": "LETTA_BASE_URL", "value": world.proxy.url, "default": "no"} in rows_of(world, "config")
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_the_chat_runs_tools_on_this_machine(world: World, agent: Agent, tmp_path: Path) -> None:
     file = tmp_path / "tools.py"
     file.write_text(TOOLS)
@@ -110,7 +110,7 @@ def test_the_chat_runs_tools_on_this_machine(world: World, agent: Agent, tmp_pat
         delete_tool(world, row["id"])
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_purge_removes_everything_of_the_bridge_and_nothing_else(world: World, agent: Agent, name: str) -> None:
     theirs = make_tool(world, unique("theirs"))
     world.letta("PATCH", f"/v1/agents/{agent.id}/tools/attach/{theirs['id']}")

@@ -57,6 +57,7 @@ def test_a_named_method_is_used_or_refused(world: World, agent_type: str, forced
     assert not world.model.refusals
 
 
+@pytest.mark.two_servers
 def test_a_late_result_is_quoted_beside_a_message_by_the_method_message(
     world: World, agent_type: str, forced: Service
 ) -> None:

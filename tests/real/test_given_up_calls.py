@@ -35,6 +35,7 @@ def test_a_user_who_goes_on_without_the_result_is_answered(agent: Agent, stream:
     talk.ends_with(*so_far, "assistant: All right.")
 
 
+@pytest.mark.two_servers
 def test_a_new_transcript_is_answered_and_may_lead_to_a_new_call(agent: Agent) -> None:
     Talk(agent, WEATHER).say(ask_weather())
     talk = Talk(agent, WEATHER)
@@ -45,6 +46,7 @@ def test_a_new_transcript_is_answered_and_may_lead_to_a_new_call(agent: Agent) -
     assert [line for line in talk.story() if line != NUDGE] == expected
 
 
+@pytest.mark.two_servers
 def test_a_client_with_other_tools_or_none_is_answered(agent: Agent) -> None:
     before = agent.fingerprint()
     Talk(agent, WEATHER).say(ask_weather())
@@ -60,6 +62,7 @@ def test_a_client_with_other_tools_or_none_is_answered(agent: Agent) -> None:
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -75,6 +78,7 @@ def test_a_late_result_is_refused_alone_and_quoted_once_beside_a_message(agent: 
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_late_result_further_up_in_the_transcript_is_quoted_once(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -87,6 +91,7 @@ def test_a_late_result_further_up_in_the_transcript_is_quoted_once(agent: Agent)
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_late_result_leaves_the_call_of_another_conversation_open(agent: Agent) -> None:
     talk, other = Talk(agent, WEATHER), Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -99,6 +104,7 @@ def test_a_late_result_leaves_the_call_of_another_conversation_open(agent: Agent
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_parents_result_after_its_childs_conversation_is_heard_once(agent: Agent, stream: bool) -> None:
     parent, child = Talk(agent, WEATHER, stream=stream), Talk(agent, WEATHER, stream=stream)
     (call_id,) = parent.say(ask_weather()).call_ids
@@ -115,6 +121,7 @@ def test_a_parents_result_after_its_childs_conversation_is_heard_once(agent: Age
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_late_result_whose_reply_was_lost_is_quoted_once(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -143,6 +150,7 @@ def test_a_result_for_the_call_of_another_agent_is_quoted_beside_a_message(world
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_an_abandoned_call_does_not_take_the_result_of_the_next_one(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
@@ -200,6 +208,7 @@ def check_that_it_waits_for_its_owner(agent: Agent, stream: bool) -> None:
 
 @pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("deleted", [False, True], ids=["detached", "deleted"])
+@pytest.mark.one_type
 def test_an_agent_whose_bridge_was_lost_during_a_call_is_freed(agent: Agent, deleted: bool) -> None:
     talk = Talk(agent, WEATHER)
     talk.say("Hello")

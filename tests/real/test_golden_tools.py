@@ -44,7 +44,7 @@ def goldens(agents: list[Agent]) -> list[tuple[Agent, dict[Path, Stub], str]]:
     return found
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_the_model_is_shown_the_schema_that_the_stub_declares(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:
@@ -67,7 +67,7 @@ def test_the_model_is_shown_the_schema_that_the_stub_declares(
     assert not world.model.refusals
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_the_client_gets_the_arguments_that_the_model_gave(
     world: World, goldens: list[tuple[Agent, dict[Path, Stub], str]]
 ) -> None:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.mark.fault("clients that hang up")
+@pytest.mark.two_servers
 def test_without_a_wait_for_repeats_the_run_is_cancelled_where_letta_can_do_that_and_the_agent_is_free(
     world: World, agent: Agent, stream: bool
 ) -> None:
@@ -34,6 +35,7 @@ def test_without_a_wait_for_repeats_the_run_is_cancelled_where_letta_can_do_that
 
 
 @pytest.mark.fault("clients that hang up")
+@pytest.mark.two_servers
 def test_a_person_who_stops_a_stream_in_the_middle_stops_the_run_where_letta_can_do_that(
     world: World, agent_type: str
 ) -> None:
@@ -55,8 +57,8 @@ def test_a_person_who_stops_a_stream_in_the_middle_stops_the_run_where_letta_can
     agent.delete()
 
 
-@pytest.mark.two_servers
 @pytest.mark.fault("clients that hang up")
+@pytest.mark.one_server
 def test_a_turn_that_waits_for_its_agent_does_not_begin_without_its_client(world: World, agent: Agent) -> None:
     world.proxy.clear()
     first = threading.Thread(target=agent.ask, args=("!delay 2\n!say slow",))
@@ -70,8 +72,8 @@ def test_a_turn_that_waits_for_its_agent_does_not_begin_without_its_client(world
     assert "user: never mind" not in agent.story()
 
 
-@pytest.mark.two_servers
 @pytest.mark.fault("clients that hang up")
+@pytest.mark.one_server
 def test_a_client_that_leaves_before_letta_answers_its_message_frees_the_agent(world: World, agent: Agent) -> None:
     """A message of Letta's own API without client tools, which Letta answers when its model has answered."""
     agent.ask("Hello")

@@ -51,6 +51,7 @@ def open_a_call(agent: Agent, part: str) -> tuple[Talk, str, str]:
     return talk, opened.call_ids[0], server_name(name, python_names=False) if opened.method == "native" else name
 
 
+@pytest.mark.two_servers
 def test_an_open_call_is_shown_as_the_request_that_waits_for_it(agent: Agent, part: str) -> None:
     talk, call_id, name = open_a_call(agent, part)
     [request] = calls_of(shown_messages(agent))

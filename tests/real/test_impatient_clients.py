@@ -39,7 +39,7 @@ def times_in_history(world: World, agent: Agent, words: str) -> int:
     return sum(row["message_type"] == "user_message" and words in json.dumps(row["content"]) for row in rows)
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_an_impatient_client_gets_its_answer_and_the_agent_hears_it_once(
     world: World, agent: Agent, stream: bool
 ) -> None:
@@ -56,7 +56,7 @@ def test_an_impatient_client_gets_its_answer_and_the_agent_hears_it_once(
     assert sum("Take your time." in line for line in agent.story()) == 1
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_an_impatient_client_gets_the_agents_call_and_the_agent_its_result(
     world: World, agent: Agent, stream: bool
 ) -> None:
@@ -76,7 +76,7 @@ def test_an_impatient_client_gets_the_agents_call_and_the_agent_its_result(
     ]
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_a_new_message_of_the_conversation_ends_a_run_without_a_client_where_letta_can_do_that(
     world: World, agent: Agent
 ) -> None:

@@ -44,7 +44,7 @@ def letta_url(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @STYLED
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_a_program_in_python_reads_a_file_and_answers_with_its_word(
     agent: Agent, letta_url: str, tmp_path: Path, how: str
 ) -> None:
@@ -54,6 +54,7 @@ def test_a_program_in_python_reads_a_file_and_answers_with_its_word(
 @pytest.mark.clients
 @pytest.mark.two_servers
 @STYLED
+@pytest.mark.one_server
 def test_a_program_on_node_reads_a_file_and_answers_with_its_word(
     agent: Agent, letta_url: str, tmp_path: Path, how: str
 ) -> None:
@@ -69,7 +70,7 @@ def check_that_it_reads(program: str, how: str, agent: Agent, url: str, scratch:
 
 
 @STYLED
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_the_answers_have_the_types_of_letta_client(agent: Agent, letta_url: str, how: str) -> None:
     program = Program(letta_url, agent.id, how)
     prompt = f"Which word is in notes.txt?\n{script(call('read_file', path='notes.txt'))}"

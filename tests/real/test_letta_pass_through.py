@@ -198,6 +198,7 @@ def test_a_session_that_changes_an_agent_gets_the_same_but_for_ids_and_times(
         agent.delete()
 
 
+@pytest.mark.two_servers
 def test_only_these_answers_are_filtered(agent: Agent, programs: Programs) -> None:
     """Where the server has client tools of its own, there is no stub, and only the ids of calls are the bridge's."""
     opened = open_call(agent)

@@ -27,7 +27,7 @@ def letta_agent(agent: Agent) -> Agent:
     return replace(agent, api="letta")
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_two_versions_of_a_program_have_tools_of_one_name(world: World, letta_agent: Agent) -> None:
     """They take turns, each with a call that is open while the other one speaks."""
     old, new = Talk(letta_agent, OLD_READ), Talk(letta_agent, NEW_READ)
@@ -55,6 +55,7 @@ def patch(agent: Agent, body: Json, headers: dict[str, str] = LETTA_CODE) -> Jso
     return changed
 
 
+@pytest.mark.two_servers
 def test_a_program_that_removes_the_rules_and_tags_of_an_agent_does_not_free_its_stubs(letta_agent: Agent) -> None:
     talk = Talk(letta_agent, WEATHER)
     rules = letta_agent.state()["tool_rules"]

@@ -77,8 +77,8 @@ def test_a_forced_call_holds_up_no_other_conversation(
     check_that_it_did_not_wait(agent, reply)
 
 
-@pytest.mark.one_type
 @pytest.mark.parametrize("words", ["and nothing else", "with a result after all"])
+@pytest.mark.two_servers
 def test_a_conversation_with_a_forced_call_may_go_on(agent: Agent, bridge: Service, words: str) -> None:
     talk = Talk(agent, WEATHER, bridge=bridge)
     talk.say(ask_weather(), tool_choice=FORCED)
@@ -128,6 +128,7 @@ def test_a_conversation_that_moves_on_gives_its_call_up_at_once(agent: Agent, br
     assert story_of(agent, [WEATHER]) == ["user: Weather?", *given_up(agent), "user: Never mind."]
 
 
+@pytest.mark.two_servers
 def test_a_conversation_that_drops_its_call_gives_it_up_at_once(agent: Agent, bridge: Service) -> None:
     talk = Talk(agent, WEATHER, bridge=bridge)
     talk.say(ask_weather())

@@ -12,6 +12,7 @@ from tests.real.world import Agent, World
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.two_servers
 def test_a_call_of_a_tool_that_is_not_offered_any_more_fails_inside_letta(world: World, agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())

@@ -53,6 +53,7 @@ TOOLS: dict[str, tuple[Json, Json, str]] = {
 CALLED = ("map_of_text", "name_and_map", "elsewhere")
 
 
+@pytest.mark.two_servers
 def test_what_a_schema_allows_without_names_is_offered_and_reaches_the_client(world: World, agent: Agent) -> None:
     form = form_for(world, agent)
     stubs = {name: make_stub(ToolSpec(name, "Does it.", tool[0]), form) for name, tool in TOOLS.items()}

@@ -48,6 +48,7 @@ def test_two_calls_come_in_one_reply_and_their_results_in_any_order(agent: Agent
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_missing_result_is_reported_as_missing_and_the_agent_goes_on(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     reply = talk.say(BOTH)
@@ -77,6 +78,7 @@ def test_a_result_that_comes_after_the_answer_to_the_others_is_quoted_beside_a_m
     )
 
 
+@pytest.mark.two_servers
 def test_a_client_that_accepts_one_call_gets_one(agent: Agent, stream: bool) -> None:
     before = setting(agent)
     talk = Talk(agent, WEATHER, stream=stream, parallel_tool_calls=False)
@@ -145,6 +147,7 @@ def noting(remembering: Agent) -> Agent:
     return remembering
 
 
+@pytest.mark.two_servers
 def test_a_step_that_also_calls_a_tool_of_the_agent_runs_it(noting: Agent, stream: bool) -> None:
     for calls in (f"{NOTE}\n{calling(city='Oslo')}", f"{calling(city='Oslo')}\n{NOTE}"):
         talk = Talk(noting, WEATHER, stream=stream)
@@ -157,6 +160,7 @@ def test_a_step_that_also_calls_a_tool_of_the_agent_runs_it(noting: Agent, strea
     assert remembered == (2 if can_call_in_parallel(noting) else 1)
 
 
+@pytest.mark.two_servers
 def test_calls_before_and_after_one_of_the_agents_own_get_their_results(noting: Agent, stream: bool) -> None:
     talk = Talk(noting, WEATHER, stream=stream)
     reply = talk.say(f"Weather?\n{calling(city='Oslo')}\n{NOTE}\n{calling(city='Rome')}\n{ANSWER}")

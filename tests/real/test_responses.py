@@ -46,7 +46,7 @@ def test_a_large_result_is_the_same_here(agent: Agent) -> None:
     )
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_tools_of_other_kinds_come_back_in_the_words_of_the_client(world: World, agent: Agent) -> None:
     """Only the new items are sent, after the id of the response before."""
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -32,6 +32,7 @@ def test_a_result_reaches_the_model_unchanged(agent: Agent) -> None:
     assert agent.ask("bye").text == "You said: bye"
 
 
+@pytest.mark.two_servers
 def test_the_parts_of_a_result_become_one_text(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
@@ -49,6 +50,7 @@ def test_a_failed_tool_is_reported_as_failed(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("size", [50_000, 1_000_000])
+@pytest.mark.one_type
 def test_a_large_result_is_complete_up_to_the_part_that_letta_shows(agent: Agent, size: int) -> None:
     text = "".join(f"{number:08} " for number in range(size // 9))
     talk = Talk(agent, WEATHER)
@@ -63,6 +65,7 @@ def test_a_large_result_is_complete_up_to_the_part_that_letta_shows(agent: Agent
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_result_that_is_sent_twice_counts_once(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -72,6 +75,7 @@ def test_a_result_that_is_sent_twice_counts_once(agent: Agent) -> None:
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
+@pytest.mark.two_servers
 def test_results_of_earlier_turns_are_not_sent_again(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say(ask_weather())
@@ -95,6 +99,7 @@ def test_results_of_earlier_turns_are_not_sent_again(agent: Agent) -> None:
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     talk.say("Hello")
@@ -118,6 +123,7 @@ def test_a_result_that_belongs_to_no_call_is_refused_and_does_no_harm(agent: Age
 
 
 @pytest.mark.fault("results that are late, unknown, missing, doubled or in another order")
+@pytest.mark.two_servers
 def test_a_second_result_for_an_answered_call_is_refused_and_does_no_harm(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(ask_weather()).call_ids
@@ -132,6 +138,7 @@ def test_a_second_result_for_an_answered_call_is_refused_and_does_no_harm(agent:
 
 
 @pytest.mark.fault("the same request again")
+@pytest.mark.two_servers
 def test_a_client_that_missed_the_answer_gets_the_same_one_again(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     (call_id,) = talk.say(f"Weather?\n{calling(city='Oslo')}\n!next\n!say Cold.").call_ids
@@ -146,6 +153,7 @@ def test_a_client_that_missed_the_answer_gets_the_same_one_again(agent: Agent) -
 
 
 @pytest.mark.fault("the same request again")
+@pytest.mark.two_servers
 def test_a_client_that_missed_a_call_gets_the_same_call_again(agent: Agent) -> None:
     talk = Talk(agent, WEATHER)
     script = f"Weather?\n{calling(city='Oslo')}\n!next\n{calling(city='Rome')}\n{ANSWER}"

@@ -65,6 +65,7 @@ def test_a_named_tool_is_the_only_one_that_can_be_called(world: World, agent: Ag
     talk.ends_with(*story)
 
 
+@pytest.mark.two_servers
 def test_a_request_with_a_result_may_have_another_tool_choice(world: World, agent: Agent) -> None:
     """The tool choice of each request applies to its own answer, as with OpenAI."""
     talk = Talk(agent, WEATHER, CLOCK)

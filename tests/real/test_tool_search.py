@@ -48,6 +48,7 @@ def form(world: World, agent: Agent) -> Any:
     return written(world, TITLE)
 
 
+@pytest.mark.one_type
 def test_one_of_two_thousand_tools_is_found_described_called_and_then_there(
     world: World, agent: Agent, stream: bool, form: Any
 ) -> None:

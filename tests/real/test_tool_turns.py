@@ -41,6 +41,7 @@ def test_a_call_goes_out_and_its_result_comes_back(agent: Agent, stream: bool) -
     talk.ends_with(*so_far, "assistant: 12 degrees")
 
 
+@pytest.mark.two_servers
 def test_a_message_after_the_result_reaches_the_agent_after_it(agent: Agent, stream: bool) -> None:
     talk = Talk(agent, WEATHER, stream=stream)
     talk.say(ask_weather())
@@ -97,6 +98,7 @@ def test_the_servers_own_tools_run_before_and_after_a_call(remembering: Agent, s
     assert remembering.ask("bye").text == "You said: bye"
 
 
+@pytest.mark.two_servers
 def test_falsy_arguments_are_kept(agent: Agent, stream: bool) -> None:
     given = {"flag": False, "count": 0, "share": 0.0, "text": "", "nothing": None, "list": [], "object": {}}
     types = ["boolean", "integer", "number", "string", ["string", "null"], "array", "object"]
@@ -108,6 +110,7 @@ def test_falsy_arguments_are_kept(agent: Agent, stream: bool) -> None:
     assert talk.give("done").text == "done"
 
 
+@pytest.mark.two_servers
 def test_unusual_names_come_back_as_the_client_wrote_them(agent: Agent) -> None:
     names = ["class", "from", "self", "my-param", "x.y", "request_heartbeat", "thinking", "inner_thoughts", "$filter"]
     long = "mcp--odd-server--get-weather.v2_" + "x" * 60
@@ -127,6 +130,7 @@ def test_unusual_names_come_back_as_the_client_wrote_them(agent: Agent) -> None:
     assert talk.give("done").text == "done"
 
 
+@pytest.mark.two_servers
 def test_a_call_is_the_same_streamed_and_whole(agent: Agent) -> None:
     forms = []
     for stream in (False, True):

@@ -117,7 +117,7 @@ def test_a_changed_schema_applies_in_the_turn_that_brings_it(world: World, agent
     assert reply.calls == [(name, {"file": 7})]
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_hundreds_of_tools_in_one_request(world: World) -> None:
     types = agent_types(world.version)
     agent = world.agent("memgpt_v2_agent" if world.at_least("0.16.2") else types[-1], context_window=200_000)
@@ -155,7 +155,7 @@ def test_another_owners_tool_with_the_same_name_stays_unchanged(world: World, ag
     delete_tool(world, theirs["id"])
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_a_tool_that_replaces_a_stub_stays_unchanged(world: World, agent: Agent) -> None:
     """Letta keeps the stub's tags on it if the new tool has none."""
     name = unique("weather")
@@ -195,7 +195,7 @@ def test_two_agents_use_one_name_with_different_schemas_in_turn(world: World, ag
     other.delete()
 
 
-@pytest.mark.two_servers
+@pytest.mark.one_server
 def test_many_agents_use_one_name_with_different_schemas_at_once(world: World, agent_type: str) -> None:
     """Through two workers, each of which would find the name free."""
     name = unique("read")
@@ -244,6 +244,7 @@ def test_a_turn_with_new_tools_does_not_wait_for_the_new_tools_of_another_agent(
     other.delete()
 
 
+@pytest.mark.two_servers
 def test_a_tool_that_is_attached_during_the_synchronisation_is_kept(
     world: World, agent: Agent, single: Service
 ) -> None:
@@ -271,7 +272,7 @@ def test_a_stub_that_is_deleted_before_it_is_attached_is_made_again(
     assert agent.ask("!say ok", tools=[tool(name)], bridge=single).text == "ok"
 
 
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_a_stub_that_is_deleted_repeatedly_ends_in_an_error(world: World, agent: Agent, single: Service) -> None:
     name = unique("read")
     agent.ask("!say ok", bridge=single)
