@@ -205,7 +205,7 @@ class Conversation:
         """
         if not self._chats.has_own_context(agent, turn):
             self._newest.check(agent.id, turn)
-        gateway = gateway_while_held(self._gateway, hold.check)
+        gateway = gateway_while_held(self._gateway, hold.before_call)
         if not hold.previous_turn_ended:
             arrived = partial(has_arrived, gateway, agent, turn)
             agent = yield from wait_for_earlier_runs(gateway, agent, hold, gone, arrived)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bridge.chats.lists import MAIN, Chat, ChatLists, new_chat_id, swap_of
+from bridge.chats.lists import MAIN, Chat, ChatLists, change_without_chats, new_chat_id, swap_of
 from bridge.chats.names import Speaker, context_of_session, name_of_session, place_of_chat
 from bridge.chats.paths import is_whole, paths_of_chats
 from bridge.chats.recognise import FoundChat, find_chat, find_chat_of_attempt
@@ -101,6 +101,12 @@ class Chats:
 
     def has_main_in_context(self, agent: Agent) -> bool:
         return ChatLists.of(agent).current == MAIN
+
+    def forget_deleted(self, gateway: Gateway, agent: Agent) -> None:
+        """Removes the agent's lists if the messages of its chats were deleted."""
+        change = change_without_chats(agent)
+        if change is not None and _are_deleted(gateway, agent, ChatLists.of(agent)):
+            gateway.change_agent(agent.id, change)
 
     def leave(self, gateway: Gateway, agent: Agent, turn: Turn) -> None:
         """Puts the main chat back after a turn that ended well, if BRIDGE_CHATS says so. Only logs a failure, because
@@ -212,9 +218,17 @@ class Chats:
 def _lists_now(gateway: Gateway, agent: Agent, noted: Sequence[HeardTurn]) -> ChatLists:
     """Returns the agent's lists without those that another program has made wrong since they were written."""
     lists = ChatLists.of(agent).without_stale(noted)
-    if not lists.is_emptied(noted):
+    if not lists.swap or lists.chats[lists.current].message_ids:
         return lists
-    return lists.after_reset(deleted=gateway.features().deletes_messages_at_reset)
+    if gateway.features().deletes_messages_at_reset and _are_deleted(gateway, agent, lists):
+        return lists.after_reset(deleted=True)
+    return lists.after_reset(deleted=False) if lists.is_emptied(noted) else lists
+
+
+def _are_deleted(gateway: Gateway, agent: Agent, lists: ChatLists) -> bool:
+    """Returns whether messages are listed, and none of them exists any more."""
+    ids = {message_id for chat in lists.chats.values() for message_id in chat.message_ids}
+    return bool(ids) and ids.isdisjoint(row.id for row in gateway.newest_messages(agent.id, LOOK_BACK))
 
 
 def _chat_for(

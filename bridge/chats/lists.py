@@ -98,7 +98,7 @@ class ChatLists:
         stale = {self.current, *(turn.chat for turn in later)} - {MAIN}
         chats = {chat.id: chat for chat in self.chats.values() if chat.id not in stale}
         chats[current] = replace(self.chats.get(current) or Chat(current), message_ids=context)
-        return replace(self, current=current, swap=later[-1].swap, chats=chats)
+        return replace(self, current=current, swap=later[-1].swap, had_messages=False, chats=chats)
 
     def is_emptied(self, turns: Sequence[HeardTurn]) -> bool:
         """Returns whether somebody has removed all messages of the current chat, as a reset in Letta does. `turns` are

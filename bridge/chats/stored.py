@@ -13,7 +13,7 @@ from bridge.turn import CallIds, Message
 
 _USER = "user_message"
 _SAID = "assistant_message"
-_CALL = "tool_call_message"
+_HELD = "approval_request_message"
 _RETURN = "tool_return_message"
 
 
@@ -55,8 +55,8 @@ def _turns(
     for message_id in chat.message_ids:
         of_message = rows.get(message_id, ())
         kinds_before, kinds = kinds, {row.kind for row in of_message}
-        # Calls with which the agent does not wait have their returns at once.
-        goes_on = bool(turn.call) and not (_RETURN in kinds and kinds_before & {_CALL, _RETURN})
+        # Only a held call has its return later.
+        goes_on = bool(turn.call) and (_RETURN not in kinds or _HELD in kinds_before)
         if (_USER in kinds and turn.ids) or goes_on:
             yield turn
             turn = _Turn(before, answers="" if _USER in kinds else turn.call)

@@ -8,16 +8,18 @@ from typing import Any, cast
 from bridge.letta.gateway import Gateway
 
 
-def gateway_while_held(gateway: Gateway, check_hold: Callable[[], None]) -> Gateway:
-    """Returns a gateway that calls `check_hold`, which raises when the turn has lost its agent, before each method."""
-    return cast(Gateway, _GatewayWhileHeld(gateway, check_hold))
+def gateway_while_held(gateway: Gateway, before_call: Callable[[str], None]) -> Gateway:
+    """Returns a gateway that calls `before_call` with the name of each method first. It raises when the turn has lost
+    its agent.
+    """
+    return cast(Gateway, _GatewayWhileHeld(gateway, before_call))
 
 
 class _GatewayWhileHeld:
-    def __init__(self, gateway: Gateway, check_hold: Callable[[], None]) -> None:
+    def __init__(self, gateway: Gateway, before_call: Callable[[str], None]) -> None:
         self._gateway = gateway
-        self._check_hold = check_hold
+        self._before_call = before_call
 
     def __getattr__(self, method: str) -> Any:
-        self._check_hold()
+        self._before_call(method)
         return getattr(self._gateway, method)

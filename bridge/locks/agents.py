@@ -50,13 +50,15 @@ class Locker(Protocol):
 @dataclass(slots=True)
 class AgentHold:
     """A lock on an agent. `previous`: how the turn before ended. `earlier_runs_ended`: what it left running is over, as
-    far as anybody can tell. While `unfinished`, the present turn counts as half done, even if nothing raises.
+    far as anybody can tell. `has_sent`: a run may have begun in this turn. While `unfinished`, the present turn counts
+    as half done, even if nothing raises.
     """
 
     previous: TurnEnd
     holds: Callable[[], bool]
     keeps_unfinished_mark: bool = False
     earlier_runs_ended: bool = False
+    has_sent: bool = False
     unfinished: bool = False
     notes: list[Change] = field(default_factory=list)
 
@@ -65,12 +67,16 @@ class AgentHold:
         """Returns whether the turn before is complete. If not, it may be half done."""
         return self.previous == "ended"
 
-    def end(self, fault: BridgeError | None) -> TurnEnd:
+    def end(self, fault: BaseException | None) -> TurnEnd:
         """Returns how the present turn ended, with this fault or with none."""
-        if fault is None and not self.unfinished:
-            return self.previous if self.keeps_unfinished_mark else "ended"
-        is_over = self.earlier_runs_ended or self.previous != "lost"
-        return "failed" if fault is not None and is_over and not _may_run_on(fault) else "lost"
+        if fault is None and not (self.unfinished or self.keeps_unfinished_mark):
+            return "ended"
+        if self.unfinished or self.has_sent:
+            return "lost" if fault is None or _may_run_on(fault) else "failed"
+        if fault is None and self.previous == "ended":
+            return "ended"
+        # Nothing was sent: what is known of the turn before stays true.
+        return self.previous if self.previous in ("lost", "unknown") and not self.earlier_runs_ended else "failed"
 
     def note_at_end(self, changes: Sequence[Change]) -> None:
         """Has the changes made when the agent is freed, with the same request to Redis: the next holder needs them."""
@@ -79,6 +85,11 @@ class AgentHold:
     def keep_unfinished_mark(self) -> None:
         """Keeps the mark of an unfinished previous turn for the next holder, because this holder does not clean up."""
         self.keeps_unfinished_mark = True
+
+    def before_call(self, method: str) -> None:
+        """Raises HoldLost as `check` does, and notes the call if it may begin a run."""
+        self.check()
+        self.has_sent = self.has_sent or method == "send_messages"
 
     def check(self) -> None:
         """Raises HoldLost if another turn may hold the agent, because of a long pause of the process or a lost lock."""
@@ -135,7 +146,7 @@ class AgentLocks:
             try:
                 yield hold
                 end = hold.end(None)
-            except BridgeError as fault:
+            except BaseException as fault:
                 end = hold.end(fault)
                 raise
             finally:
@@ -159,11 +170,11 @@ class AgentLocks:
         )
 
 
-def _may_run_on(fault: BridgeError) -> bool:
+def _may_run_on(fault: BaseException) -> bool:
     """Returns whether the agent may still run after a turn with this fault: its end was not seen."""
     if isinstance(fault, LettaUnreachable):
         return not fault.nothing_sent
-    return isinstance(fault, (LettaTimeout, RunBrokenOff, HoldLost))
+    return not isinstance(fault, BridgeError) or isinstance(fault, (LettaTimeout, RunBrokenOff, HoldLost))
 
 
 class _Patience:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from bridge.chats.chats import Chats
-from bridge.chats.lists import change_without_chats
 from bridge.errors import BridgeError, ClientGone, LettaNotFound
 from bridge.interception.close_held import close_request, find_held_request, names_of_own_tools
 from bridge.interception.parallel_calls import change_to_switch_back, is_switched_on_by_bridge
@@ -36,25 +35,22 @@ class Guard:
         self._open_calls = shared.open_calls
 
     @contextmanager
-    def for_change(self, agent_id: str, gone: threading.Event, *, is_reset: bool = False) -> Iterator[None]:
+    def for_change(self, agent_id: str, gone: threading.Event) -> Iterator[None]:
         """Holds the agent for a change of it that makes it say nothing, with its main chat in the context, which the
-        change may be about. Raises ClientGone if `gone` is set before. `is_reset`: the change removes its messages, on
-        some servers those of all chats.
+        change may be about. Raises ClientGone if `gone` is set before.
         """
         with self._locks.hold(agent_id, gone=gone) as hold:
             hold.keep_unfinished_mark()
             with suppress(LettaNotFound):
                 self._enter_main(agent_id, hold, gone)
             yield
-            if is_reset and self._gateway.features().deletes_messages_at_reset:
-                self._forget_deleted(agent_id)
 
-    def _forget_deleted(self, agent_id: str) -> None:
-        """Removes the lists of chats whose messages were deleted."""
+    def forget_deleted(self, agent_id: str) -> None:
+        """Removes the lists of chats whose messages a reset has deleted. The agent must still be held. Only logs a
+        failure.
+        """
         try:
-            change = change_without_chats(self._gateway.agent(agent_id))
-            if change is not None:
-                self._gateway.change_agent(agent_id, change)
+            self._chats.forget_deleted(self._gateway, self._gateway.agent(agent_id))
         except BridgeError as failure:
             log.warning("the chats of an agent without messages could not be forgotten: %s", failure.message)
 
@@ -63,6 +59,8 @@ class Guard:
         if self._chats.has_main_in_context(agent):
             return
         agent = wait_silently(wait_for_earlier_runs(self._gateway, agent, hold, gone))
+        if gone.is_set() and not hold.previous_turn_ended:
+            raise ClientGone.before_its_turn()
         self._chats.enter_main(self._gateway, agent, previous_turn_ended=hold.previous_turn_ended)
 
     @contextmanager
@@ -80,8 +78,8 @@ class Guard:
                 refusal = self._open_calls.find_refusal(place, turn)
                 others = None if refusal else self._open_calls.find_calls_to_wait_for(place, turn)
                 if not (refusal or others or gone.is_set()):
-                    hold.unfinished = True
                     self._prepare(agent, turn, hold, gone)
+                    hold.unfinished = True
                     yield hold
                     self._open_calls.forget(place)
                     if not hold.unfinished:
@@ -123,7 +121,7 @@ class Guard:
         was broken off.
         """
         agent_id = agent.id
-        gateway = gateway_while_held(self._gateway, hold.check)
+        gateway = gateway_while_held(self._gateway, hold.before_call)
         agent = wait_silently(wait_for_earlier_runs(gateway, agent, hold, gone))
         if gone.is_set() and not hold.previous_turn_ended:
             raise ClientGone.before_its_turn()

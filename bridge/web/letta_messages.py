@@ -129,8 +129,10 @@ class LettaMessages:
                 )
             call = self._requests.call_of_request(sent)
             self._check_message(call, body)
-            self._hold([Place(agent_id)], until_sent)
-            return self._requests.respond(self._send(call, body), None, until_sent)
+            (hold,) = self._hold([Place(agent_id)], until_sent)
+            answer = self._send(call, body)
+            hold.unfinished = answer.status < 400
+            return self._requests.respond(answer, None, until_sent)
 
     def _speaker(self, place: Place) -> Turn:
         """Returns whose message it is, for those who wait for calls of clients. A conversation of Letta's own, which is

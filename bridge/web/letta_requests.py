@@ -90,11 +90,12 @@ class LettaRequests:
             check_tool_name(call, parts.gateway)
             changed = [agent_id] if changes_agent(call.verb, call.path) else agents_concerned(call, parts.gateway)
             for one in changed:
-                change = parts.guard.for_change(one, ClientLeft(request.environ), is_reset=resets_messages(call.path))
-                until_sent.enter_context(change)
+                until_sent.enter_context(parts.guard.for_change(one, ClientLeft(request.environ)))
             call = with_own_entries(call, parts.gateway.agent)
             # A change may ask a model, as a summary does, and goes on at Letta whether or not anybody waits.
             answer = parts.gateway.forward(call, patient=call.verb not in READING_VERBS)
+            if resets_messages(call.path) and answer.status == 200:
+                parts.guard.forget_deleted(agent_id)
             answer = fill_list_of_agents(call, answer, visible_agents(), parts.gateway.forward)
             rewrite = parts.views.rewrite_for(call, self._viewer())
             return self.respond(answer, rewrite, until_sent)

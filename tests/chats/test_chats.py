@@ -511,6 +511,37 @@ def test_chats_whose_messages_a_reset_has_deleted_are_told_again(
         assert sum(text == "Who am I?" for text in side.context()) >= 2
 
 
+@pytest.mark.parametrize("mode", ["each+main", "each"])
+def test_a_reset_is_noticed_though_the_chat_in_the_context_had_no_messages(
+    environment: dict[str, str], mode: str
+) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 14, 0)))
+    letta.has_agent("Ada")
+    side = made(letta, read_settings({**environment, "BRIDGE_CHATS": mode}))
+    ann = [ONE, said(side.ask(ONE))]
+    if mode == "each":
+        letta.will(errors.ModelFailed("It failed."))
+        with pytest.raises(errors.ModelFailed):
+            side.ask(TWO)
+    reset(letta, side.agent, deletes=True)
+    letta.prompts.clear()
+    side.ask(*ann, NEXT)
+    assert "I am Ann." in letta.prompts[-1].texts
+
+
+def test_an_emptied_context_is_no_reset_while_the_messages_of_other_chats_exist(
+    environment: dict[str, str],
+) -> None:
+    letta = FakeGateway(replace(FEATURES, version=(0, 14, 0)))
+    letta.has_agent("Ada")
+    side = made(letta, read_settings(environment))
+    bob = [TWO, said(side.ask(TWO))]
+    side.ask(ONE)
+    reset(letta, side.agent, deletes=False)
+    side.ask(*bob, NEXT)
+    assert side.context() == ["I am Bob.", "You said: I am Bob.", "Who am I?", "You said: Who am I?"]
+
+
 def test_a_chat_that_nobody_reset_keeps_its_messages_though_it_has_none(environment: dict[str, str]) -> None:
     """A new chat has an empty context until its first turn comes to its end."""
     letta = FakeGateway(replace(FEATURES, version=(0, 14, 0)))

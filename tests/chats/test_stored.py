@@ -110,6 +110,13 @@ def test_several_calls_of_one_message_keep_all_their_returns() -> None:
     assert (first.begins, second.begins, second.results) == (ROOT, "m4", ("call-2",))
 
 
+def test_a_call_in_a_text_keeps_the_return_of_that_text() -> None:
+    """The model of older agents speaks by calling send_message."""
+    rows = [user("m1", "Read it"), said("m2", "<call>"), StoredMessage("m3", "tool_return_message", text="Sent.")]
+    first, second = read(*rows, user("m4", "42"), said("m5", "It is 42"), calls={"m2": "call-2"})
+    assert (first.begins, first.calls, second.begins) == (ROOT, ("call-2",), "m3")
+
+
 def test_a_message_in_place_of_a_result_begins_a_turn_without_one() -> None:
     rows = [
         user("m1", "Read it"),
@@ -192,4 +199,9 @@ def test_a_transcript_parts_from_the_stored_turns_before_words_that_were_taken_b
     assert found(*ASKED, *ANSWERED, NEXT) == ("A", "m4")
     assert found(*ASKED, *ANSWERED, SECOND[0]) == ("A", "m4")
     assert found(*ASKED, ANSWERED[0]) == ("A", CALLING)
+
+
+def test_a_client_that_drops_old_results_goes_on_with_the_later_answer() -> None:
+    assert found(*ASKED, ANSWERED[1], *SECOND, NEXT) == ("A", None)
+    assert found(*ASKED, ANSWERED[1], NEXT) == ("A", "m4")
     assert found(NEXT) is None

@@ -13,7 +13,10 @@ from tests.fakes import FakeGateway
 def test_calls_are_made_only_while_the_turn_holds_its_agent(letta: FakeGateway) -> None:
     lost: list[HoldLost] = []
 
-    def check_hold() -> None:
+    called: list[str] = []
+
+    def check_hold(method: str) -> None:
+        called.append(method)
         if lost:
             raise lost[0]
 
@@ -25,3 +28,4 @@ def test_calls_are_made_only_while_the_turn_holds_its_agent(letta: FakeGateway) 
     with pytest.raises(HoldLost):
         gateway.change_agent(agent.id, AgentChange(message_ids=()))
     assert letta.calls == before
+    assert called == ["change_agent", "change_agent"]

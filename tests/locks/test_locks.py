@@ -295,6 +295,7 @@ def test_a_turn_knows_whether_the_run_of_the_previous_one_may_go_on(
         assert hold.previous == "unknown"
     with suppress(type(fault)), agents.hold(AGENT) as hold:
         assert hold.previous == "ended"
+        hold.before_call("send_messages")
         raise fault
     with agents.hold_outside_turn(AGENT):
         pass
@@ -347,6 +348,20 @@ def test_another_process_has_to_wait(place: str) -> None:
         assert hold.previous_turn_ended
 
 
+@pytest.mark.parametrize("fault", [GeneratorExit(), KeyError("a fault of the bridge"), LettaTimeout("no")])
+def test_a_turn_that_sent_nothing_leaves_no_run(place: str, fault: BaseException) -> None:
+    """A client may leave while its turn waits for the agent, and then the turn is closed."""
+    agents = locks(place)
+    for end in ("unknown", "unknown", "failed", "failed"):
+        with suppress(type(fault)), agents.hold(AGENT) as hold:
+            hold.before_call("change_agent")
+            hold.earlier_runs_ended = end == "failed"
+            raise fault
+        with agents.hold(AGENT) as hold:
+            assert hold.previous == end
+            hold.keep_unfinished_mark()
+
+
 def test_a_lost_run_is_known_until_somebody_has_waited_for_it(place: str) -> None:
     agents = locks(place)
     with agents.hold(AGENT) as hold:
@@ -358,6 +373,17 @@ def test_a_lost_run_is_known_until_somebody_has_waited_for_it(place: str) -> Non
         with agents.hold(AGENT) as hold:
             assert hold.previous == end
             hold.keep_unfinished_mark()
+
+
+def test_work_outside_turns_that_has_waited_for_a_lost_run_says_so(place: str) -> None:
+    agents = locks(place)
+    with agents.hold(AGENT) as hold:
+        hold.unfinished = True
+    with agents.hold(AGENT) as hold:
+        hold.keep_unfinished_mark()
+        hold.earlier_runs_ended = True
+    with agents.hold(AGENT) as hold:
+        assert hold.previous == "failed"
 
 
 @pytest.mark.fault("a worker is killed at a random moment")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app import create_app
+from bridge import errors
 from bridge.chats.lists import METADATA_KEY
 from bridge.config import Settings, read_settings
 from bridge.turn import Stopped, Text
@@ -109,19 +110,33 @@ def test_a_change_of_the_agent_finds_its_main_chat_whatever_the_setting_is_now(
     assert letta.agent(each.agent_id).message_ids == main
 
 
-@pytest.mark.parametrize(("version", "left"), [((0, 14, 0), False), ((0, 16, 1), True)])
+@pytest.mark.parametrize(("status", "deletes"), [(200, True), (200, False), (401, False), (500, True)])
 def test_a_reset_that_deletes_the_messages_of_all_chats_removes_their_lists(
-    environment: dict[str, str], version: tuple[int, int, int], left: bool
+    each: LettaClient, letta: FakeGateway, status: int, deletes: bool
 ) -> None:
-    letta = FakeGateway(replace(FEATURES, version=version))
-    settings = read_settings({**environment, "BRIDGE_CHATS": "each"})
-    each = LettaClient(create_app(settings, letta).test_client(), letta.has_agent("Ada").id)
     each.say("I am Ann.", path=f"conversations/{new_conversation(each)}/messages")
-    letta.will_answer(200, {})
+    letta.will_answer(status, {})
+    (kept,) = letta._agents.values()
+    if deletes:
+        kept.messages = kept.messages[:1]
     each.send(f"agents/{each.agent_id}/reset-messages", {}, verb="PATCH")
     agent = letta.agent(each.agent_id)
-    assert (METADATA_KEY in agent.metadata) == left
+    assert (METADATA_KEY in agent.metadata) == (status != 200 or not deletes)
     assert agent.message_ids == agent.message_ids[:1]
+
+
+def test_a_change_for_a_client_that_left_while_a_run_is_waited_for_is_not_made(
+    each: LettaClient, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each.say("I am Ann.", path=f"conversations/{new_conversation(each)}/messages")
+    letta.will(Text("Half"), errors.LettaUnreachable("cut", code="stream_cut"))
+    each.send(f"conversations/{new_conversation(each)}/messages", HELLO)
+    current = letta.agent(each.agent_id).message_ids
+    letta.under_way = ["run-1"]
+    monkeypatch.setattr("bridge.web.hangup.client_is_gone", lambda _: True)
+    each.send(f"agents/{each.agent_id}", {"name": "Ada"}, verb="PATCH")
+    assert letta.agent(each.agent_id).message_ids == current
+    assert letta.forwarded == []
 
 
 def test_a_message_without_tools_is_heard_in_its_own_conversation(each: LettaClient, letta: FakeGateway) -> None:
