@@ -257,7 +257,9 @@ def test_a_change_of_the_chat_costs_one_call(world: World, agent: Agent, tmp_pat
     with world.start_bridge(**alone, BRIDGE_CHATS="each+main") as restoring:
         agent.ask("Hello.", bridge=restoring)
         three = Talk(agent, bridge=restoring)
-        assert [calls(three), calls(three)] == [BACK_TO_MAIN, BACK_TO_MAIN]
+        # The main chat is empty: there it might be so because of a reset that has deleted all messages.
+        expected = BACK_TO_MAIN if world.at_least("0.16.0") else BACK_TO_MAIN + 1
+        assert [calls(three), calls(three)] == [expected, expected]
 
 
 @pytest.mark.full
