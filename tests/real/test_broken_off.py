@@ -50,7 +50,7 @@ TURN = pytest.mark.parametrize("turn", [0, 1], ids=["calling", "answering"])
 
 @pytest.mark.fault("a worker is killed at its n-th call, every n")
 @TURN
-@pytest.mark.one_type
+@pytest.mark.one_server
 def test_a_turn_goes_on_after_its_worker_was_killed_while_the_agent_ran(
     agent: Agent, mortal: Service, turn: int
 ) -> None:

@@ -208,7 +208,7 @@ def check_that_it_waits_for_its_owner(agent: Agent, stream: bool) -> None:
 
 @pytest.mark.fault("a worker is killed at a random moment")
 @pytest.mark.parametrize("deleted", [False, True], ids=["detached", "deleted"])
-@pytest.mark.one_type
+@pytest.mark.two_servers
 def test_an_agent_whose_bridge_was_lost_during_a_call_is_freed(agent: Agent, deleted: bool) -> None:
     talk = Talk(agent, WEATHER)
     talk.say("Hello")
