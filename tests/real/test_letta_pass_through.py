@@ -31,6 +31,7 @@ CALL_ID = "call_[0-9a-f]{24}"
 CHANGING_VALUES = re.compile(
     r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: [AP]M \w+[+-]\d+|Z|[+-]\d\d:\d\d)?|(?<=_[mn]s":)\d+'
     r'|(?<="num_tokens_messages":)\d+|(?<="context_window_size_current":)\d+'
+    r'|(?<="prompt_tokens":)\d+|(?<="total_tokens":)\d+'  # of a prompt with the time in it
 )
 
 
