@@ -206,11 +206,8 @@ class Conversation:
         if not self._chats.has_own_context(agent, turn):
             self._newest.check(agent.id, turn)
         gateway = gateway_while_held(self._gateway, hold.before_call)
-        if not hold.previous_turn_ended:
-            arrived = partial(has_arrived, gateway, agent, turn)
-            agent = yield from wait_for_earlier_runs(gateway, agent, hold, gone, arrived)
-            if gone.is_set():
-                raise ClientGone.before_its_turn()
+        arrived = partial(has_arrived, gateway, agent, turn)
+        agent = yield from wait_for_earlier_runs(gateway, agent, hold, gone, arrived)
         turn = self._toolsets.add_to_turn(turn, (agent.id, agent.name), self._settings.max_tools)
         turn, access = self._large_offers.reduce(turn, agent)
         chat = yield from self._enter_chat(gateway, turn, agent, hold)

@@ -20,6 +20,7 @@ from bridge.errors import BridgeError, InvalidRequest
 from bridge.heard.hearing import LOOK_BACK, HeardChat
 from bridge.heard.records import HeardTurn, HeardTurns
 from bridge.interception.close_held import find_held_request, names_of_own_tools, own_tool_error
+from bridge.interception.method import is_of_turn
 from bridge.letta.gateway import Agent, AgentChange, Gateway, StoredMessage
 from bridge.store.port import Store
 from bridge.sync.ownership import is_ours
@@ -274,7 +275,7 @@ def _chat_with_message_of(
     root: str,
 ) -> FoundChat | None:
     """Returns the chat that has a message of an earlier attempt at this turn, which was killed before it was noted."""
-    sent = {row.id for row in rows if turn.id and row.otid.startswith(f"{turn.id}-")}
+    sent = {row.id for row in rows if is_of_turn(row.otid, turn.id)}
     chat = next((chat for chat in chats.values() if not sent.isdisjoint(chat.message_ids)), None)
     if chat is None:
         return None

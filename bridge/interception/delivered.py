@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from bridge.errors import RunBrokenOff
-from bridge.interception.method import Interception, PreparedTurn
+from bridge.interception.method import Interception, PreparedTurn, is_of_turn
 from bridge.interception.runs_under_way import wait_for_runs, wait_for_unchanged_context
 from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
@@ -66,7 +66,7 @@ def has_arrived(gateway: Gateway, agent: Agent, turn: Turn) -> bool:
     if not (turn.repeated and turn.id):
         return False
     rows = gateway.newest_messages(agent.id, LOOK_FURTHER, including=agent.message_ids[-1] if agent.message_ids else "")
-    return any(row.otid.startswith(f"{turn.id}-") for row in rows)
+    return any(is_of_turn(row.otid, turn.id) for row in rows)
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:

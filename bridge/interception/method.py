@@ -82,7 +82,7 @@ class PreparedTurn:
 
     def has_sent(self, otid: str) -> bool:
         """Returns whether an attempt at this turn sent the stored message with the id `otid`."""
-        return bool(self.turn_id) and otid.startswith(f"{self.turn_id}-")
+        return is_of_turn(otid, self.turn_id)
 
     def remove_messages(self, message_ids: Collection[str]) -> PreparedTurn:
         """Removes the messages from the agent's context; they stay stored. Returns the turn with the changed agent."""
@@ -152,6 +152,11 @@ def forcing_rules(bindings: Sequence[Binding], choice: ToolChoice) -> list[JsonO
 def find_provisional_text(returned: str) -> str | None:
     """Returns the provisional text at a return's end, if any: Letta puts its own words before the text of a denial."""
     return next((text for text in (NO_RESULT, NO_RESULT_HERE, OLD_NO_RESULT) if returned.endswith(text)), None)
+
+
+def is_of_turn(otid: str, turn_id: str) -> bool:
+    """Returns whether an attempt at the turn sent the stored message with the id `otid`; "" is no turn."""
+    return bool(turn_id) and otid.startswith(f"{turn_id}-")
 
 
 def quote_mark(call_id: str) -> str:

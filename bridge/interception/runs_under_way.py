@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 
+from bridge.errors import ClientGone
 from bridge.letta.gateway import Agent, Gateway
 from bridge.locks.agents import AgentHold
 from bridge.trace import current_trace
@@ -33,9 +34,9 @@ def wait_for_earlier_runs(
     gone: threading.Event,
     has_arrived: Callable[[], bool] = lambda: False,
 ) -> Generator[Notice, None, Agent]:
-    """Waits for what the turn before may have left running in Letta, or until `gone` is set. The caller has the agent's
-    `hold`. Returns the agent as it is then. `has_arrived`: a message of that turn is stored, so its run has come to an
-    end. It is asked only on servers that do not say which runs are under way.
+    """Waits for what the turn before may have left running in Letta. The caller has the agent's `hold`. Returns the
+    agent as it is then. Raises ClientGone if `gone` is set meanwhile. `has_arrived`: a message of that turn is stored,
+    so its run has come to an end. It is asked only on servers that do not say which runs are under way.
     """
     if hold.previous_turn_ended:
         return agent
@@ -51,7 +52,9 @@ def wait_for_earlier_runs(
         agent = yield from wait_for_unchanged_context(gateway, agent.id)
     else:
         agent = gateway.agent(agent.id)
-    hold.earlier_runs_ended = not gone.is_set()
+    if gone.is_set():
+        raise ClientGone.before_its_turn()
+    hold.earlier_runs_ended = True
     return agent
 
 
@@ -68,13 +71,11 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> Gen
     """Waits until no Letta run of the agent is under way, or `gone` is set. Cancels runs that do not end within
     PATIENCE seconds: they were lost when their Letta server died.
     """
-    had = False
-    deadline = time.monotonic() + PATIENCE
+    deadline: float | None = None
     while runs := gateway.runs_under_way(agent_id):
-        if not had:
+        if deadline is None:
+            deadline = time.monotonic() + (PATIENCE if gateway.features().cancels_runs else LONGER_PATIENCE)
             yield waiting_notice(_CAUSE)
-            deadline += 0.0 if gateway.features().cancels_runs else LONGER_PATIENCE - PATIENCE
-        had = True
         if time.monotonic() > deadline:
             log.warning("%s: cancelling %d runs that did not end", agent_id, len(runs))
             for run_id in runs:
@@ -85,10 +86,8 @@ def wait_for_runs(gateway: Gateway, agent_id: str, gone: threading.Event) -> Gen
                 break
 
 
-def wait_for_unchanged_context(
-    gateway: Gateway, agent_id: str, rest: float | None = None
-) -> Generator[Notice, None, Agent]:
-    """Waits until the context stays the same for `rest` seconds (None: REST): for servers that do not say which runs
+def wait_for_unchanged_context(gateway: Gateway, agent_id: str, rest: float = REST) -> Generator[Notice, None, Agent]:
+    """Waits until the context stays the same for `rest` seconds: for servers that do not say which runs
     are under way. Returns the agent as it is then.
     """
     yield waiting_notice(_CAUSE)
@@ -96,7 +95,7 @@ def wait_for_unchanged_context(
     agent = gateway.agent(agent_id)
     while time.monotonic() < deadline:
         with current_trace().measure_waiting(_CAUSE):
-            time.sleep(REST if rest is None else rest)
+            time.sleep(rest)
         later = gateway.agent(agent_id)
         if later.message_ids == agent.message_ids:
             return later

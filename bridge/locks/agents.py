@@ -69,11 +69,9 @@ class AgentHold:
 
     def end(self, fault: BaseException | None) -> TurnEnd:
         """Returns how the present turn ended, with this fault or with none."""
-        if fault is None and not (self.unfinished or self.keeps_unfinished_mark):
-            return "ended"
-        if self.unfinished or self.has_sent:
+        if self.unfinished or (self.has_sent and fault is not None):
             return "lost" if fault is None or _may_run_on(fault) else "failed"
-        if fault is None and self.previous == "ended":
+        if fault is None and (self.previous_turn_ended or not self.keeps_unfinished_mark):
             return "ended"
         # Nothing was sent: what is known of the turn before stays true.
         return self.previous if self.previous in ("lost", "unknown") and not self.earlier_runs_ended else "failed"

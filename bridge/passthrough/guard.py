@@ -59,8 +59,6 @@ class Guard:
         if self._chats.has_main_in_context(agent):
             return
         agent = wait_silently(wait_for_earlier_runs(self._gateway, agent, hold, gone))
-        if gone.is_set() and not hold.previous_turn_ended:
-            raise ClientGone.before_its_turn()
         self._chats.enter_main(self._gateway, agent, previous_turn_ended=hold.previous_turn_ended)
 
     @contextmanager
@@ -123,8 +121,6 @@ class Guard:
         agent_id = agent.id
         gateway = gateway_while_held(self._gateway, hold.before_call)
         agent = wait_silently(wait_for_earlier_runs(gateway, agent, hold, gone))
-        if gone.is_set() and not hold.previous_turn_ended:
-            raise ClientGone.before_its_turn()
         agent = self._chats.enter(gateway, agent, turn, previous_turn_ended=hold.previous_turn_ended).agent
         request = find_held_request(gateway, agent) if gateway.features().approvals else None
         if request is not None and not names_of_own_tools(agent, request):

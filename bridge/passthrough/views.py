@@ -198,7 +198,7 @@ class Views:
         open_request = self._open_calls.open_request(place, self._call_ids)
         if open_request is None and ids and self._open_calls.clients.is_of_another(speaker.client, ids[-1]):
             return [*ids[:-1]]
-        if open_request is None or open_request[0] == speaker[:2] or open_request[1] not in ids:
+        if open_request is None or open_request[0] == (speaker.client, speaker.session) or open_request[1] not in ids:
             return [*ids]
         return [*ids[: ids.index(open_request[1])]]
 

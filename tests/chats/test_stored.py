@@ -199,9 +199,9 @@ def test_a_transcript_parts_from_the_stored_turns_before_words_that_were_taken_b
     assert found(*ASKED, *ANSWERED, NEXT) == ("A", "m4")
     assert found(*ASKED, *ANSWERED, SECOND[0]) == ("A", "m4")
     assert found(*ASKED, ANSWERED[0]) == ("A", CALLING)
+    assert found(NEXT) is None
 
 
 def test_a_client_that_drops_old_results_goes_on_with_the_later_answer() -> None:
     assert found(*ASKED, ANSWERED[1], *SECOND, NEXT) == ("A", None)
     assert found(*ASKED, ANSWERED[1], NEXT) == ("A", "m4")
-    assert found(NEXT) is None

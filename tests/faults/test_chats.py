@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +17,7 @@ from testbed.service import Service
 from tests.faults.client import PersistentTalk, persist
 from tests.faults.scale import FULL, scaled
 from tests.faults.table import Cases
-from tests.faults.test_processes import kill_one
+from tests.faults.test_processes import kill_all, kill_one
 from tests.real.talk import MEMORY_TOOL, NUDGE, WEATHER, calling
 from tests.real.world import Agent, World
 
@@ -173,9 +170,7 @@ def test_a_chat_that_speaks_after_a_killed_turn_has_its_own_context(
             messages = [*one.talk.messages, {"role": "user", "content": slow}]
             asked = pool.submit(lambda: persist(lambda: agent.ask(messages=messages, bridge=bridge, stream=stream)))
             world.model.wait_for_requests(containing="Take your time.")
-            for worker in bridge.workers:
-                with suppress(ProcessLookupError):
-                    os.kill(worker, signal.SIGKILL)
+            kill_all(bridge)
             two.say("Still Bob.")
             assert asked.result().text == "Done."
         one.talk.messages = [*messages, {"role": "assistant", "content": "Done."}]

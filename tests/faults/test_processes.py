@@ -53,6 +53,12 @@ def test_a_tool_turn_survives_the_death_of_any_worker(
             cases.passed()
 
 
+def kill_all(bridge: Service) -> None:
+    for worker in bridge.workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
 def kill_one(bridge: Service, dice: random.Random) -> None:
     with suppress(ProcessLookupError, IndexError):
         os.kill(dice.choice(bridge.workers), signal.SIGKILL)

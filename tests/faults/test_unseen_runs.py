@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from testbed.service import Service
 from tests.faults.client import PersistentTalk, persist
 from tests.faults.table import Cases
 from tests.faults.test_chats import Chat
+from tests.faults.test_processes import kill_all
 from tests.real.talk import WEATHER
 from tests.real.world import Agent, World
 
@@ -21,12 +18,6 @@ pytestmark = [pytest.mark.real, pytest.mark.strict, pytest.mark.full]
 
 VERSIONS = ("0.6.54", "0.8.17")
 SLOW = "Take your time.\n!delay 7\n!say Done."
-
-
-def kill_all(bridge: Service) -> None:
-    for worker in bridge.workers:
-        with suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.fault("a bridge is killed in a run that nobody sees")

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from bridge.chats.lists import MAIN
+from bridge.errors import ClientGone
 from bridge.interception import runs_under_way
 from bridge.interception.runs_under_way import (
     PATIENCE,
@@ -163,7 +164,8 @@ def test_a_lost_run_that_ended_with_its_connection_is_soon_over(time: Time) -> N
 
 def test_a_client_that_leaves_ends_the_wait(old: Old, time: Time) -> None:
     time.at = {2.0: old.gone.set}
-    old.waits("lost")
+    with pytest.raises(ClientGone):
+        old.waits("lost")
     assert time.now == 2.0
     assert not old.hold.earlier_runs_ended
 
