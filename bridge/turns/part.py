@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
 
 from bridge.errors import BridgeError, IdempotencyKeyReused, RequestConflict, TurnLost
@@ -128,6 +128,10 @@ class Part:
     def note_shown(self) -> None:
         """Notes that the client gets the beginning of the answer now. If it leaves after that, it has stopped it."""
         self._move(PartState.SHOWN, Mover.CLIENT)
+
+    def let_others_send(self, send: Callable[[Sequence[AgentEvent]], bool]) -> None:
+        """Lets the thread of the turn send pieces of text while the thread of the request waits in `read`."""
+        self._current_reader.let_others_send(send)
 
     @property
     def chosen(self) -> MethodChosen | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from bridge.journal.batches import End
@@ -24,6 +25,8 @@ Kinds = tuple[type[AgentEvent], ...]
 # Events that the client sees. Only these show that the model works: a Letta server may name the run, and its model may
 # fail a moment later.
 SHOWN: Kinds = (Reasoning, Text, ToolCall)
+# Events that come in pieces, for which the clients' threads need not be woken.
+PIECES: Kinds = (Text, Reasoning)
 # Events with which it is known whether the agent's final text has the form that the client wants, or is not checked.
 FORMAT_KNOWN: Kinds = (FormatChecked, ToolCall)
 
@@ -40,17 +43,18 @@ class TurnStream:
         self._guard = threading.Lock()
 
     def write(self, event: AgentEvent) -> None:
-        """Adds an event, and wakes the readers. For a piece of text, just before this thread waits for the next piece:
-        a reader that is woken earlier waits for the interpreter, and is woken a second time.
+        """Adds an event, and has the readers served. For a piece of text, just before this thread waits for the next
+        piece: a reader that is woken earlier waits for the interpreter, and is woken a second time.
         """
         self.events.append(event)
         self._kinds.add(type(event))
-        if not (isinstance(event, Text | Reasoning) and current_trace().put_off(self._wake_readers)):
-            self._wake_readers()
+        if not (isinstance(event, PIECES) and current_trace().put_off(self._serve_readers)):
+            self._serve_readers()
 
-    def _wake_readers(self) -> None:
+    def _serve_readers(self) -> None:
+        """Has the new events sent by this thread for the readers that allow it, and wakes the others."""
         for bell in self._bells:
-            if not bell.for_end:
+            if not (bell.for_end or (bell.send_pieces and bell.send_pieces())):
                 bell.queue.put(None)
 
     def finish(self, end: End) -> None:
@@ -91,29 +95,57 @@ class TurnStream:
 
 class Bell:
     """The queue at which one reader waits, with an item for each event. With a `threading.Condition`, each event took
-    twice the time. `for_end`: the reader waits for the end only, and is not woken by events.
+    twice the time. `for_end`: the reader waits for the end only, and is not woken by events. `send_pieces` sends the
+    unread events without waking the reader, and returns False if it can't.
     """
 
     def __init__(self) -> None:
         self.queue: SimpleQueue[None] = SimpleQueue()
         self.for_end = False
+        self.send_pieces: Callable[[], bool] | None = None
 
 
 class Reader:
-    """Reads the events of a stream from the first on, for one client."""
+    """Reads the events of a stream from the first on, for one client. One thread reads: that of the client's request.
+    After `let_others_send`, the thread that writes the events sends pieces of text while the reader's thread waits.
+    """
 
     def __init__(self, stream: TurnStream, bell: Bell) -> None:
         self._stream = stream
         self._bell = bell
         self._seen = 0
+        self._is_wanted = False  # a thread that sent pieces needs that of the request
+        self._awake = threading.Lock()  # held by the reader's thread, except while it waits in `read`
+        self._awake.acquire()
+
+    def let_others_send(self, send: Callable[[Sequence[AgentEvent]], bool]) -> None:
+        """Has the thread that writes an event give it to `send` if the reader's thread waits in `read` then, and all
+        unread events are pieces of text. They count as read. `send` never waits, and returns whether it needs nothing
+        of the reader's thread; otherwise `read` returns at once.
+        """
+        self._bell.send_pieces = partial(self._send_unread, send)
+
+    def _send_unread(self, send: Callable[[Sequence[AgentEvent]], bool]) -> bool:
+        if not self._awake.acquire(blocking=False):
+            return False
+        try:
+            fresh = self._stream.events[self._seen :]
+            if not all(isinstance(event, PIECES) for event in fresh):
+                return False
+            self._seen += len(fresh)
+            self._is_wanted = not send(fresh) or self._is_wanted
+            return not self._is_wanted
+        finally:
+            self._awake.release()
 
     def read(self, seconds: float) -> Sequence[AgentEvent]:
         """Returns the unread events, for which it waits at most `seconds`; no events if none came or all were read."""
         stream, deadline = self._stream, 0.0
-        while len(stream.events) == self._seen and stream.end is None:
+        while len(stream.events) == self._seen and stream.end is None and not self._is_wanted:
             deadline = deadline or time.monotonic() + seconds
-            if not self._wait_for_bell(deadline - time.monotonic()):
+            if not self._rest(deadline - time.monotonic()):
                 break
+        self._is_wanted = False
         fresh = stream.events[self._seen :]
         self._seen += len(fresh)
         return fresh
@@ -144,6 +176,14 @@ class Reader:
 
     def close(self) -> None:
         self._stream.leave(self._bell)
+
+    def _rest(self, seconds: float) -> bool:
+        """Waits for the bell, while other threads may send."""
+        self._awake.release()
+        try:
+            return self._wait_for_bell(seconds)
+        finally:
+            self._awake.acquire()
 
     def _wait_for_bell(self, seconds: float) -> bool:
         try:

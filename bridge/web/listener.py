@@ -19,6 +19,7 @@ from bridge.turns.part import Part
 from bridge.turns.stream import SHOWN, Kinds
 from bridge.web.faults import log_fault
 from bridge.web.hangup import TICK, break_connection, client_is_gone
+from bridge.web.piece_sender import PieceSender
 from bridge.web.reply_socket import wait_for_client
 from bridge.web.shutdown import Shutdown
 
@@ -84,8 +85,12 @@ class Listener:
     def _event_frames(self, ping_interval: float, format_told: bool) -> Iterator[bytes]:
         # The headers are sent with the first byte. So the first comment comes after one tick without an event.
         quiet_since: float | None = time.monotonic() - ping_interval
+        sender = PieceSender(self.reply, self.environ)
         for event in self.part.read(TICK):
             self._check_shutdown()
+            if sender.has_sent():
+                yield b""  # makes the server wait for a client that did not take everything
+                quiet_since = None
             if event is None:
                 self._check_client()
                 now = time.monotonic()
@@ -97,11 +102,13 @@ class Listener:
                 if self.part.will_be_shown:
                     self._check_client()  # a client that timed out just now did not stop the answer
                     self.part.note_shown()
+                    sender.begin(self.part)
                 if isinstance(event, FormatChecked) and not format_told:
                     yield sse.encode_comment(f"{FORMAT_HEADER}: {event.outcome}")
                 for frame in self._frames_for(event):
                     yield frame
                     quiet_since = None  # until the next look at the clock
+        sender.has_sent()
         self._check_client()  # the client may have left since the last check: the first write after that still succeeds
         yield from self.reply.end()
         self.part.note_delivery()

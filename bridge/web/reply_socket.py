@@ -35,19 +35,22 @@ class ReplySocket(socket.socket):
         """Does nothing."""
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
+        if not self.send_at_once(data) and self.waits:
+            self._wait_and_send()
+
+    def send_at_once(self, data: Any) -> bool:
+        """Sends what the client takes now, and keeps the rest. Returns whether nothing is kept."""
         if self.unsent:
             self.unsent += data
             self.send_unsent()
-        else:
-            try:
-                sent = self.send(data)
-            except BlockingIOError:
-                sent = 0
-            if sent == len(data):
-                return
+            return not self.unsent
+        try:
+            sent = self.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
             self.unsent += data[sent:]
-        if self.unsent and self.waits:
-            self._wait_and_send()
+        return not self.unsent
 
     def _wait_and_send(self) -> None:
         pace = Pace(time.monotonic())

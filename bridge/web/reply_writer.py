@@ -16,6 +16,8 @@ class ReplyWriter(wsgi.Response):  # type: ignore[misc]
 
     headers_sent: bool
     _unsent_head = b""
+    _is_behind = False  # the socket has kept what the client did not take of a piece
+    _fault: OSError | None = None
 
     def send_headers(self) -> None:
         """Makes the head. write() and close() send it."""
@@ -34,23 +36,48 @@ class ReplyWriter(wsgi.Response):  # type: ignore[misc]
         ]
 
     def write(self, arg: bytes) -> None:
+        """Writes a piece. An empty one sends what is left of earlier pieces. Raises the fault of `write_at_once`."""
+        self._raise_fault()
         if self.chunked and self.headers_sent and isinstance(arg, bytes) and arg:  # a further frame of a stream
-            self.sock.sendall(b"%X\r\n%b\r\n" % (len(arg), arg))
+            self.sock.sendall(self._framed(arg))
         else:
             super().write(arg)
             self._send(b"")  # the head, if nothing follows it now
 
+    def write_at_once(self, piece: bytes) -> bool:
+        """Writes a piece in another thread than the request's, which must wait meanwhile. Never waits for the client,
+        and keeps a fault for the next write. Returns whether the client took the whole piece.
+        """
+        if not piece or self._fault is not None:
+            return self._fault is None
+        try:
+            self.send_headers()
+            head, self._unsent_head = self._unsent_head, b""
+            self._is_behind = not self.sock.send_at_once(head + self._framed(piece))
+        except OSError as fault:
+            self._fault = fault
+        return not self._is_behind and self._fault is None
+
     def close(self) -> None:
+        self._raise_fault()
         self.send_headers()
         self._send(b"0\r\n\r\n" if self.chunked else b"")
 
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
     def _emit_body(self, data: bytes) -> None:
-        self._send(b"%X\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+        self._send(self._framed(data))
+
+    def _framed(self, data: bytes) -> bytes:
+        return b"%X\r\n%b\r\n" % (len(data), data) if self.chunked else data
 
     def _send(self, data: bytes) -> None:
         if self._unsent_head:
             data, self._unsent_head = self._unsent_head + data, b""
-        if data:
+        if data or self._is_behind:
+            self._is_behind = False
             self.sock.sendall(data)
 
 

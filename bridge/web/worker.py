@@ -24,6 +24,7 @@ from bridge.thread_pool import ThreadPool
 from bridge.web.arrival import Arrival, ArrivedBody, ReceivedBytes
 from bridge.web.body_limits import BODY_LIMITS, BodyLimits
 from bridge.web.pace import Pace
+from bridge.web.piece_sender import WRITER
 from bridge.web.reply_socket import ReplySocket
 from bridge.web.reply_writer import ReplyWriter
 from bridge.web.room import ROOM, Room, no_room_error
@@ -312,6 +313,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             req.force_close()
         writer, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg, ReplyWriter)
         environ["wsgi.multithread"] = True
+        environ[WRITER] = writer
         if isinstance(req.body.reader, LengthReader):
             environ["wsgi.input"] = ArrivedBody(req.body, conn.parser.unreader)
         self.count_request(writer)

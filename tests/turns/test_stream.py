@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -22,7 +23,7 @@ from bridge.turn import (
     ToolCall,
 )
 from bridge.turns.stream import FORMAT_KNOWN, SHOWN, TurnStream
-from tests.waiting import SOON
+from tests.waiting import SOON, until
 
 WELL = End("well")
 PREPARING: list[AgentEvent] = [
@@ -146,6 +147,104 @@ def test_the_outcome_of_the_check_is_known_when_the_text_is_checked() -> None:
 
 def test_a_recorded_answer_has_its_outcome() -> None:
     assert TurnStream([FormatChecked("valid"), Text("{}")], WELL).format_outcome == "valid"
+
+
+# --- pieces that the thread of the turn sends ------------------------------------------------------------------
+
+
+class Reading:
+    """A reader in a thread of its own, which notes what it reads, with "woken" for a read without events."""
+
+    def __init__(self, stream: TurnStream) -> None:
+        self.got: list[AgentEvent | str] = []
+        self.takes_all = True
+        self.stream, self.reader = stream, stream.reader()
+        self.reader.let_others_send(self.send)
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def send(self, pieces: Sequence[AgentEvent]) -> bool:
+        self.got += [("sent", piece.text) if isinstance(piece, Text) else piece for piece in pieces]  # type: ignore[misc]
+        return self.takes_all
+
+    def read(self) -> None:
+        while not self.reader.at_end:
+            self.got += self.reader.read(SOON) or ["woken"]
+
+    def wait_until_asleep(self) -> None:
+        until(lambda: not self.reader._awake.locked())
+
+    def end(self) -> list[AgentEvent | str]:
+        self.stream.finish(WELL)
+        self.thread.join(SOON)
+        assert not self.thread.is_alive()
+        return self.got
+
+
+def test_pieces_are_sent_by_the_thread_that_writes_them_while_the_reader_sleeps() -> None:
+    reading = Reading(TurnStream())
+    for text in "ab":
+        reading.wait_until_asleep()
+        reading.stream.write(Text(text))
+    assert reading.end() == [("sent", "a"), ("sent", "b"), "woken"]
+
+
+def test_a_reader_that_is_awake_reads_pieces_itself() -> None:
+    stream = TurnStream()
+    reader, sent = stream.reader(), list[AgentEvent]()
+    reader.let_others_send(lambda pieces: not sent.extend(pieces))
+    stream.write(Text("a"))
+    assert reader.read(SOON) == [Text("a")]
+    assert sent == []
+
+
+@pytest.mark.parametrize("event", [Notice("waiting"), ToolCall("1", "read", "{}"), Stopped("end_turn")])
+def test_other_events_are_read_by_the_reader_with_the_pieces_around_them(event: AgentEvent, trace: Trace) -> None:
+    reading = Reading(TurnStream())
+    reading.wait_until_asleep()
+    trace.reads_stream = True
+    reading.stream.write(Text("a"))  # put off until the thread waits for Letta
+    reading.stream.write(event)
+    until(lambda: len(reading.got) == 2)
+    assert reading.end() == [Text("a"), event, "woken"]
+
+
+def test_a_sender_that_could_not_send_everything_wakes_the_reader() -> None:
+    reading = Reading(TurnStream())
+    reading.wait_until_asleep()
+    reading.takes_all = False
+    reading.stream.write(Text("a"))
+    until(lambda: len(reading.got) == 2)
+    reading.wait_until_asleep()
+    assert reading.end() == [("sent", "a"), "woken", "woken"]
+
+
+def test_no_event_is_lost_or_twice_or_late_whoever_sends_it() -> None:
+    stream, got, by_others = TurnStream(), list[AgentEvent](), 0
+    reader = stream.reader()
+
+    def send(pieces: Sequence[AgentEvent]) -> bool:
+        nonlocal by_others
+        by_others += len(pieces)
+        got.extend(pieces)
+        return len(got) % 7 != 0
+
+    def read() -> None:
+        while not reader.at_end:
+            got.extend(reader.read(0.001))
+
+    reader.let_others_send(send)
+    thread = threading.Thread(target=read)
+    thread.start()
+    events = [Notice(str(number)) if number % 5 == 0 else Text(str(number)) for number in range(3_000)]
+    for number, event in enumerate(events):
+        stream.write(event)
+        if number % 11 == 0:
+            time.sleep(0.0001)
+    stream.finish(WELL)
+    thread.join(SOON)
+    assert got == events
+    assert by_others
 
 
 def rings(stream: TurnStream) -> list[None]:

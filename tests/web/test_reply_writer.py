@@ -39,9 +39,17 @@ class Sent:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
+        self.takes_all = True
+        self.fault: OSError | None = None
 
     def sendall(self, data: bytes) -> None:
         self.pieces.append(bytes(data))
+
+    def send_at_once(self, data: bytes) -> bool:
+        if self.fault:
+            raise self.fault
+        self.pieces.append(bytes(data))
+        return self.takes_all
 
 
 @pytest.fixture(autouse=True)
@@ -113,3 +121,59 @@ def test_the_date_is_made_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr("time.time", lambda now=now: now)
         assert f"Date: {int(now)}\r\n".encode() in write(ReplyWriter)[0][0]
     assert seconds == [5, 6]
+
+
+# --- pieces that another thread writes --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sent() -> Sent:
+    return Sent()
+
+
+@pytest.fixture
+def stream(sent: Sent) -> ReplyWriter:
+    """A reply without a length."""
+    request = SimpleNamespace(method="POST", version=(1, 1), should_close=lambda: False)
+    made = ReplyWriter(request, sent, Config())
+    made.start_response("200 OK", [PLAIN])
+    return made
+
+
+def test_another_thread_writes_pieces_as_the_thread_of_the_request_does(stream: ReplyWriter, sent: Sent) -> None:
+    assert stream.write_at_once(b"hel")
+    assert stream.write_at_once(b"lo")
+    stream.close()
+    assert sent.pieces[0].startswith(b"HTTP/1.1 200 OK\r\n")
+    assert [piece[-8:] for piece in sent.pieces] == [b"3\r\nhel\r\n", b"2\r\nlo\r\n", b"0\r\n\r\n"]
+
+
+def test_an_empty_piece_of_another_thread_is_not_the_end(stream: ReplyWriter, sent: Sent) -> None:
+    stream.write(b"hel")
+    assert stream.write_at_once(b"")
+    assert len(sent.pieces) == 1
+
+
+def test_what_the_client_did_not_take_is_sent_with_the_next_write_even_an_empty_one(
+    stream: ReplyWriter, sent: Sent
+) -> None:
+    stream.write(b"hel")
+    sent.takes_all = False
+    assert not stream.write_at_once(b"lo")
+    stream.write(b"")
+    stream.write(b"")
+    assert sent.pieces[1:] == [b"2\r\nlo\r\n", b""]
+
+
+@pytest.mark.parametrize("after", [lambda stream: stream.write(b"more"), ReplyWriter.close])
+def test_a_fault_of_another_thread_is_raised_in_the_thread_of_the_request(
+    stream: ReplyWriter, sent: Sent, after: Callable[[ReplyWriter], None]
+) -> None:
+    stream.write(b"hel")
+    sent.fault = ConnectionResetError()
+    assert not stream.write_at_once(b"lo")
+    sent.fault = None
+    assert not stream.write_at_once(b"more"), "after a gap nothing may follow"
+    with pytest.raises(ConnectionResetError):
+        after(stream)
+    assert len(sent.pieces) == 1
