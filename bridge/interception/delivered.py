@@ -17,24 +17,38 @@ from bridge.interception.stored_messages import LOOK_FURTHER, StoredMessages
 from bridge.letta.capabilities import keeps_context_by_step
 from bridge.letta.gateway import Agent, Gateway, StoredMessage
 from bridge.sync.ownership import names_of_our_tools
-from bridge.turn import AgentEvent, Notice, Turn
+from bridge.turn import AgentEvent, Notice, RunStarted, Stopped, Turn, Used
+
+# The events by which a run ends.
+_OF_THE_END = (Used, Stopped)
 
 
 def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> Iterator[AgentEvent]:
     """Yields the events of the turn. `repeated`: an earlier attempt may have delivered the messages. If Letta lost the
-    run before its first event, looks up what the agent did, as for a repeat; without a turn id, nothing can be found.
+    run before its first event, or all that it said, looks up what the agent did, as for a repeat; without a turn id,
+    nothing can be found.
     """
-    begun = False
+    begun = has_spoken = False
+    end: list[AgentEvent] = []  # of a run that has said nothing
     try:
         undelivered = (yield from without_delivered_messages(turn)) if repeated else turn
         for event in method.run(undelivered):
             begun = True
+            if not has_spoken and isinstance(event, _OF_THE_END):
+                end.append(event)
+                continue
+            if not has_spoken and not isinstance(event, RunStarted):
+                has_spoken = True
+                yield from end
+                end.clear()
             yield event
     except RunBrokenOff:
         if begun or not turn.turn_id:
             raise
     else:
-        return
+        if not _is_lost(undelivered, end):
+            yield from end
+            return
     agent = turn.gateway.agent(turn.agent.id)
     turn = replace(turn, agent=agent, unfinished_stubs=names_of_our_tools(agent))
     yield from method.run((yield from without_delivered_messages(turn)))
@@ -67,6 +81,15 @@ def has_arrived(gateway: Gateway, agent: Agent, turn: Turn) -> bool:
         return False
     rows = gateway.newest_messages(agent.id, LOOK_FURTHER, including=agent.message_ids[-1] if agent.message_ids else "")
     return any(is_of_turn(row.otid, turn.id) for row in rows)
+
+
+def _is_lost(turn: PreparedTurn, end: Sequence[AgentEvent]) -> bool:
+    """Returns whether the turn's messages are not stored, though the run has come to a good end without a word. So it
+    is if Letta 0.16 loses its database in the run: it says "end_turn", and stores neither messages nor answer.
+    """
+    if not (turn.turn_id and turn.messages and Stopped("end_turn") in end):
+        return False
+    return not _has_sent_any(turn, StoredMessages(turn, LOOK_FURTHER).newest_rows)
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:

@@ -10,7 +10,7 @@ from bridge.config import Settings
 from bridge.errors import LettaNotFound, RunBrokenOff
 from bridge.interception.stored_messages import LOOK_BACK
 from bridge.letta.gateway import Say
-from bridge.turn import NewInput, Stopped, Text, ToolResult, UserMessage
+from bridge.turn import NewInput, RunStarted, Stopped, Text, ToolResult, Used, UserMessage
 from tests.fakes import FakeGateway
 from tests.interception.attempts import (
     TURN,
@@ -209,3 +209,38 @@ def test_every_message_carries_the_id_of_its_turn(letta: FakeGateway, attempts: 
     attempts.run(replace(TURN, new_input=NewInput((UserMessage("Hello"), UserMessage("there"))), id="turn-7"))
     otids = [message.otid for message in letta.prompts[0].messages if isinstance(message, Say)]
     assert otids == ["turn-7-0", "turn-7-1"]
+
+
+# --- a good end without a word ------------------------------------------------------------------------------------
+
+SILENT = (RunStarted("run-1"), Used(682, 1), Stopped("end_turn"))
+
+
+def test_a_message_that_letta_lost_in_a_run_with_a_good_end_is_sent_again(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    """Letta 0.16.1 did that when it got no connection to its database."""
+    letta.will(attempts.agent.messages.pop, *SILENT)
+    letta.will_say("Hi")
+    assert texts(attempts.run(TURN)) == ["Hi"]
+    assert sent(letta) == ["Hello", "Hello"]
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "cancelled", "max_steps"])
+def test_an_agent_that_says_nothing_is_not_asked_again(letta: FakeGateway, attempts: Attempts, reason: str) -> None:
+    lost = attempts.agent.messages.pop if reason != "end_turn" else lambda: None
+    letta.will(lost, RunStarted("run-1"), Used(682, 1), Stopped(reason))
+    events = attempts.run(TURN)
+    assert (texts(events), sent(letta)) == ([], ["Hello"])
+    assert [event for event in events if isinstance(event, (Used, Stopped))][-1] == Stopped(reason)
+
+
+def test_an_answer_costs_no_look_at_what_is_stored(letta: FakeGateway, attempts: Attempts) -> None:
+    letta.will_say("Hi")
+    letta.calls.clear()
+    attempts.run(TURN)
+    looked = letta.calls.count("newest_messages")
+    letta.will(*SILENT)
+    letta.calls.clear()
+    attempts.run(replace(TURN, id="another"))
+    assert letta.calls.count("newest_messages") == looked + 1
