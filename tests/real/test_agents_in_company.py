@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -73,3 +74,33 @@ def test_agents_with_a_sleep_time_companion_get_their_results(quiet: World, agen
         assert talk.say(ask_weather()).calls == [("weather", {"city": "Oslo"})]
         assert talk.give("12 degrees").text == "12 degrees"
     # Letta 0.16.1 itself refuses to delete an agent whose companion has run, so it stays.
+
+
+@pytest.mark.full
+def test_lettas_conversations_that_run_at_once_lose_each_others_notes(world: World, remembering: Agent) -> None:
+    """So the chats of an agent are not kept in conversations, though two of these answer at once (docs/chats.md)."""
+    agent = remembering
+    conversations = f"{world.server.base_url}/v1/conversations/"
+    made = [requests.post(conversations, params={"agent_id": agent.id}, json={}, timeout=60) for _ in range(2)]
+    if agent.type != V1_AGENT or not world.at_least("0.16.2"):  # no conversations, or none with contexts of their own
+        return
+    ann, bob = (f"{conversations}{one.json()['id']}/messages" for one in made)
+    note = '!call core_memory_append {"label": "human", "content": "%s"}\n!next\n!say Noted.'
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(send, ann, f"I am Ann.\n!delay 4\n{note % 'Ann likes milk.'}")
+        world.model.wait_for_requests(containing="I am Ann.")
+        send(bob, f"I am Bob.\n{note % 'Bob likes tea.'}")
+        assert "Bob likes tea." in memory(agent)
+        assert not slow.done()
+        slow.result()
+    assert "Ann likes milk." in memory(agent)
+    assert "Bob likes tea." not in memory(agent), "Letta keeps both notes now: conversations could be used"
+
+
+def send(messages: str, text: str) -> None:
+    body = {"messages": [{"role": "user", "content": text}]}
+    requests.post(messages, json=body, timeout=60).raise_for_status()
+
+
+def memory(agent: Agent) -> str:
+    return str(agent.state()["memory"]["blocks"])
