@@ -45,12 +45,12 @@ class PieceSender:
         the client, or to end the reply after a fault. A fault must not reach the turn, which may have other clients.
         """
         assert self._writer is not None
-        self._has_sent = True
+        if self._fault is not None:
+            return False
         try:
-            return self._fault is None and self._writer.write_at_once(self._frames_of(pieces))
+            frames = b"".join(chain.from_iterable(map(self._reply.frames, pieces)))
+            self._has_sent = self._has_sent or bool(frames)  # whole messages have no frames for their pieces
+            return self._writer.write_at_once(frames)
         except Exception as fault:
             self._fault = fault
             return False
-
-    def _frames_of(self, pieces: Sequence[AgentEvent]) -> bytes:
-        return b"".join(chain.from_iterable(map(self._reply.frames, pieces)))

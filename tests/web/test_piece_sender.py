@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from flask.testing import FlaskClient
@@ -17,7 +17,7 @@ from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from bridge.dialects.chat_completions.reply import ChatReply
 from bridge.turn import AgentEvent, Stopped, Text
-from bridge.web.piece_sender import WRITER
+from bridge.web.piece_sender import WRITER, PieceSender
 from bridge.web.reply_socket import ReplySocket
 from bridge.web.reply_writer import ReplyWriter
 from tests.actors import Chat
@@ -186,3 +186,17 @@ def test_a_fault_while_frames_are_made_ends_the_reply_but_not_the_turn(
     assert b'"error"' in body
     assert b"[DONE]" not in body
     assert done.wait(SOON)
+
+
+def test_pieces_without_frames_do_not_count_as_sent() -> None:
+    """Otherwise a long message that is sent as a whole would have no comment that keeps its stream open."""
+    reply = SimpleNamespace(frames=lambda piece: [piece.text.encode()] if piece.text else [])
+    writer, sends = SimpleNamespace(write_at_once=lambda frames: True), list[Callable[[Any], bool]]()
+    sender = PieceSender(cast(Any, reply), {WRITER: writer})
+    sender.begin(cast(Any, SimpleNamespace(let_others_send=sends.append)))
+    (send,) = sends
+    assert send([Text("")])
+    assert not sender.has_sent()
+    assert send([Text("a"), Text("")])
+    assert send([Text("")])
+    assert (sender.has_sent(), sender.has_sent()) == (True, False)
