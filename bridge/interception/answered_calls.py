@@ -26,12 +26,12 @@ def run_turn(method: Interception, turn: PreparedTurn, gone: threading.Event, *,
     the agent calls a tool of the client, or calls none. Stops answering when `gone` is set: no client waits any more.
     """
     if turn.access is None:
-        yield from run_method(method, turn, repeated=repeated)
+        yield from run_method(method, turn, gone, repeated=repeated)
         return
     used: Used | None = None
     for number in range(MOST_ROUNDS + LAST_ROUNDS + 1):
         run = _Round(turn, is_late=number >= MOST_ROUNDS)
-        yield from run.without_answered_calls(run_method(method, turn, repeated=repeated))
+        yield from run.without_answered_calls(run_method(method, turn, gone, repeated=repeated))
         used = sum_used(used, run.used)
         if run.called or not run.answers or gone.is_set():
             break

@@ -23,10 +23,12 @@ from bridge.turn import AgentEvent, Notice, RunStarted, Stopped, Turn, Used
 _OF_THE_END = (Used, Stopped)
 
 
-def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> Iterator[AgentEvent]:
+def run_method(
+    method: Interception, turn: PreparedTurn, gone: threading.Event, *, repeated: bool
+) -> Iterator[AgentEvent]:
     """Yields the events of the turn. `repeated`: an earlier attempt may have delivered the messages. If Letta lost the
     run before its first event, or all that it said, looks up what the agent did, as for a repeat; without a turn id,
-    nothing can be found.
+    nothing can be found. Sends nothing again when `gone` is set: no client waits any more.
     """
     begun = has_spoken = False
     end: list[AgentEvent] = []  # of a run that has said nothing
@@ -43,10 +45,10 @@ def run_method(method: Interception, turn: PreparedTurn, *, repeated: bool) -> I
                 end.clear()
             yield event
     except RunBrokenOff:
-        if begun or not turn.turn_id:
+        if begun or not turn.turn_id or gone.is_set():
             raise
     else:
-        if not _is_lost(undelivered, end):
+        if gone.is_set() or not _is_lost(undelivered, end):
             yield from end
             return
     agent = turn.gateway.agent(turn.agent.id)
@@ -84,12 +86,17 @@ def has_arrived(gateway: Gateway, agent: Agent, turn: Turn) -> bool:
 
 
 def _is_lost(turn: PreparedTurn, end: Sequence[AgentEvent]) -> bool:
-    """Returns whether the turn's messages are not stored, though the run has come to a good end without a word. So it
-    is if Letta 0.16 loses its database in the run: it says "end_turn", and stores neither messages nor answer.
+    """Returns whether the turn's messages are not stored, or its results not taken, though the run has come to a good
+    end without a word. So it is if Letta 0.16 loses its database in the run: it says "end_turn", and stores nothing.
     """
-    if not (turn.turn_id and turn.messages and Stopped("end_turn") in end):
+    if not turn.turn_id or Stopped("end_turn") not in end:
         return False
-    return not _has_sent_any(turn, StoredMessages(turn, LOOK_FURTHER).newest_rows)
+    if turn.messages:
+        return not _has_sent_any(turn, StoredMessages(turn, LOOK_FURTHER).newest_rows)
+    if not turn.new_input.results:
+        return False
+    turn = replace(turn, agent=turn.gateway.agent(turn.agent.id))
+    return StoredMessages(turn, LOOK_FURTHER).held_request() is not None  # the call still waits for its result
 
 
 def _has_sent_any(turn: PreparedTurn, rows: Sequence[StoredMessage]) -> bool:

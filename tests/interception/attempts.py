@@ -37,11 +37,11 @@ CUT = LettaUnreachable("cut", code="stream_cut")
 class Attempts:
     def __init__(self, letta: FakeGateway, settings: Settings) -> None:
         self._letta = letta
-        self._conversation = assemble_parts(settings, letta).conversation
+        self.conversation = assemble_parts(settings, letta).conversation
         (self.agent,) = letta._agents.values()
 
     def run(self, turn: Turn) -> list[TurnEvent]:
-        events = self._conversation.events(turn, threading.Event())
+        events = self.conversation.events(turn, threading.Event())
         return [event for event in events if not isinstance(event, MethodChosen | ToolsOffered)]
 
     def repeat(self, turn: Turn) -> list[TurnEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -244,3 +245,29 @@ def test_an_answer_costs_no_look_at_what_is_stored(letta: FakeGateway, attempts:
     letta.calls.clear()
     attempts.run(replace(TURN, id="another"))
     assert letta.calls.count("newest_messages") == looked + 1
+
+
+def test_a_result_that_letta_lost_in_a_run_with_a_good_end_is_sent_again(
+    letta: FakeGateway, attempts: Attempts
+) -> None:
+    calls(letta, "weather")
+    events = attempts.run(TURN)
+    held = attempts.agent.held
+    assert held is not None
+
+    def lose() -> None:
+        attempts.agent.messages.pop()
+        attempts.agent.held = held
+        attempts.agent.agent = replace(attempts.agent.agent, message_ids=attempts.agent.agent.message_ids[:-1])
+
+    letta.will(lose, *SILENT)
+    letta.will_say("12 degrees")
+    assert texts(attempts.run(with_result(TURN, events, "12"))) == ["12 degrees"]
+    assert len(sent_results(letta)) == 2
+
+
+def test_nothing_is_sent_again_for_a_client_that_left(letta: FakeGateway, attempts: Attempts) -> None:
+    gone = threading.Event()
+    letta.will(attempts.agent.messages.pop, gone.set, *SILENT)
+    events = [*attempts.conversation.events(TURN, gone)]
+    assert (texts(events), sent(letta)) == ([], ["Hello"])
