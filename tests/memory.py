@@ -14,6 +14,8 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
+LONGEST = 120.0
+
 
 def memory_held() -> int:
     """The bytes that were taken since the process began, and are still held."""
@@ -34,9 +36,10 @@ def measured(work: Callable[[], Result]) -> Result:
     process.start()
     sent.close()
     try:
-        result, fault = received.recv()
+        result, fault = received.recv() if received.poll(LONGEST) else (None, "The process came to no end.")
     except EOFError:
         fault = "The process ended early."
+    process.kill()
     process.join()
     assert not fault, fault
     return result  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from bridge.errors import StoreUnavailable
 from bridge.store import heartbeat as module
 from bridge.store.heartbeat import Heartbeat, beats_of_living_workers, last_beat
 from bridge.store.sqlite import LocalStore
+from tests.alone import run_alone
 from tests.stores import EmptiedStore, FailingStore
 from tests.waiting import SOON, until
 
@@ -62,7 +63,12 @@ def test_a_heartbeat_that_beats_as_it_starts_goes_on(store: LocalStore, monkeypa
     until(lambda: (beat := last_beat(store, name)) and beat.number >= 1)
 
 
-def test_a_forked_process_has_a_heartbeat_of_its_own(store: LocalStore) -> None:
+def test_a_forked_process_has_a_heartbeat_of_its_own(tmp_path: Path) -> None:
+    run_alone(fork_with_a_heartbeat, tmp_path)
+
+
+def fork_with_a_heartbeat(folder: Path) -> None:
+    store = LocalStore(folder / "store")
     heart = Heartbeat(store)
     name = heart.id
     until(lambda: (beat := last_beat(store, name)) and beat.number == 1)

@@ -18,6 +18,7 @@ from bridge.store.port import Add, Append, Change, Put, Remove, RemoveList, Stor
 from bridge.store.redis import RedisServer, RedisStore, milliseconds
 from bridge.store.sqlite import LocalStore
 from testbed.redis import Redis
+from tests.alone import run_alone
 from tests.clock import Clock
 from tests.stores import KINDS, shared_store
 from tests.waiting import until
@@ -306,7 +307,11 @@ def test_the_check_of_a_store_that_works_raises_nothing(store: Store) -> None:
 
 
 def test_a_process_that_was_forked_during_a_call_can_use_the_store(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path / "shared.db")
+    run_alone(fork_during_a_call, tmp_path)
+
+
+def fork_during_a_call(folder: Path) -> None:
+    store = LocalStore(folder / "shared.db")
     child = multiprocessing.get_context("fork").Process(target=lambda: store.put("key", "of the child", LONG))
     with store._connection():
         child.start()
@@ -316,7 +321,11 @@ def test_a_process_that_was_forked_during_a_call_can_use_the_store(tmp_path: Pat
 
 
 def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path / "shared.db")
+    run_alone(fork_workers_that_count, tmp_path)
+
+
+def fork_workers_that_count(folder: Path) -> None:
+    store = LocalStore(folder / "shared.db")
     store.put("key", "0", LONG)
     workers = [
         multiprocessing.get_context("fork").Process(
@@ -333,6 +342,10 @@ def test_workers_that_were_forked_share_the_file(tmp_path: Path) -> None:
 
 def test_workers_can_open_a_new_file_at_once(tmp_path: Path) -> None:
     """SQLite does not wait, but fails, if two set the journal mode of a new file at once."""
+    run_alone(fork_workers_that_open_new_files, tmp_path)
+
+
+def fork_workers_that_open_new_files(folder: Path) -> None:
     forks = multiprocessing.get_context("fork")
     together, failed = forks.Barrier(4), forks.Value("i", 0)
 
@@ -340,7 +353,7 @@ def test_workers_can_open_a_new_file_at_once(tmp_path: Path) -> None:
         for number in range(150):
             together.wait()
             try:
-                LocalStore(tmp_path / f"shared{number}.db").check_writable()
+                LocalStore(folder / f"shared{number}.db").check_writable()
             except StoreUnavailable:
                 with failed.get_lock():
                     failed.value += 1
