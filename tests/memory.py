@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import sys
-import traceback
 import tracemalloc
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import TypeVar
 
-Result = TypeVar("Result")
+from tests.alone import result_of_process
 
-LONGEST = 120.0
+Result = TypeVar("Result")
 
 
 def memory_held() -> int:
@@ -30,30 +27,16 @@ def most_memory() -> int:
 
 def measured(work: Callable[[], Result]) -> Result:
     """Runs `work`, which measures, in a copy of this process that has one thread. Returns what it returns."""
-    context = multiprocessing.get_context("fork")
-    received, sent = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(work, sent), daemon=True)
-    process.start()
-    sent.close()
-    try:
-        result, fault = received.recv() if received.poll(LONGEST) else (None, "The process came to no end.")
-    except EOFError:
-        fault = "The process ended early."
-    process.kill()
-    process.join()
-    assert not fault, fault
-    return result  # type: ignore[no-any-return]
+    return result_of_process("fork", _measure, work)
 
 
-def _measure(work: Callable[[], object], sent: Connection) -> None:
+def _measure(work: Callable[[], Result]) -> Result:
     names = _make_room_for_names()
     gc.collect()
     tracemalloc.start()
-    try:
-        sent.send((work(), ""))
-    except BaseException:
-        sent.send((None, traceback.format_exc()))
+    result = work()
     del names
+    return result
 
 
 def _make_room_for_names() -> list[str]:

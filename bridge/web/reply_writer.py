@@ -48,15 +48,13 @@ class ReplyWriter(wsgi.Response):  # type: ignore[misc]
         """Writes a piece in another thread than the request's, which must wait meanwhile. Never waits for the client,
         and keeps a fault for the next write. Returns whether the client took the whole piece.
         """
-        if not piece or self._fault is not None:
-            return self._fault is None
-        try:
-            self.send_headers()
-            head, self._unsent_head = self._unsent_head, b""
-            self._is_behind = not self.sock.send_at_once(head + self._framed(piece))
-        except OSError as fault:
-            self._fault = fault
-        return not self._is_behind and self._fault is None
+        if piece and not self._fault:
+            try:
+                self.send_headers()
+                self._is_behind = not self.sock.send_at_once(self._with_head(self._framed(piece)))
+            except OSError as fault:
+                self._fault = fault
+        return not (self._is_behind or self._fault)
 
     def close(self) -> None:
         self._raise_fault()
@@ -64,7 +62,7 @@ class ReplyWriter(wsgi.Response):  # type: ignore[misc]
         self._send(b"0\r\n\r\n" if self.chunked else b"")
 
     def _raise_fault(self) -> None:
-        if self._fault is not None:
+        if self._fault:
             raise self._fault
 
     def _emit_body(self, data: bytes) -> None:
@@ -73,9 +71,13 @@ class ReplyWriter(wsgi.Response):  # type: ignore[misc]
     def _framed(self, data: bytes) -> bytes:
         return b"%X\r\n%b\r\n" % (len(data), data) if self.chunked else data
 
+    def _with_head(self, data: bytes) -> bytes:
+        """Returns the data behind the head, if that was not sent yet."""
+        head, self._unsent_head = self._unsent_head, b""
+        return head + data if head else data
+
     def _send(self, data: bytes) -> None:
-        if self._unsent_head:
-            data, self._unsent_head = self._unsent_head + data, b""
+        data = self._with_head(data)
         if data or self._is_behind:
             self._is_behind = False
             self.sock.sendall(data)

@@ -20,12 +20,10 @@ from bridge.turn import AgentEvent, Stopped, Text
 from bridge.web.piece_sender import WRITER, PieceSender
 from bridge.web.reply_socket import ReplySocket
 from bridge.web.reply_writer import ReplyWriter
-from tests.actors import Chat
 from tests.fakes import FakeGateway
 from tests.waiting import SOON, turns_have_ended, until
 
-ASKED = "Write."
-BODY = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": ASKED}]}
+BODY = {"model": "Ada", "stream": True, "messages": [{"role": "user", "content": "Write."}]}
 
 
 class NotedWriter(ReplyWriter):
@@ -166,7 +164,7 @@ def test_a_client_that_leaves_while_the_turn_sends_stops_the_run(exchange: Excha
 
 
 def test_a_fault_while_frames_are_made_ends_the_reply_but_not_the_turn(
-    exchange: Exchange, letta: FakeGateway, chat: Chat, monkeypatch: pytest.MonkeyPatch
+    exchange: Exchange, letta: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ChatReply.frames
 
